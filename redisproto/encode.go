@@ -1,0 +1,58 @@
+package redisproto
+
+import "strconv"
+
+// AppendArray appends the header of an array of n elements. A command is an
+// array of bulk strings: its name, then its arguments.
+func AppendArray(dst []byte, n int) []byte {
+	return appendHeader(dst, '*', n)
+}
+
+// AppendBulk appends b as a bulk string.
+func AppendBulk(dst, b []byte) []byte {
+	dst = appendHeader(dst, '$', len(b))
+	dst = append(dst, b...)
+	return append(dst, '\r', '\n')
+}
+
+// AppendBulkString appends s as a bulk string.
+func AppendBulkString(dst []byte, s string) []byte {
+	dst = appendHeader(dst, '$', len(s))
+	dst = append(dst, s...)
+	return append(dst, '\r', '\n')
+}
+
+// AppendBulkInt appends n in decimal as a bulk string: commands carry their
+// numbers as text.
+func AppendBulkInt(dst []byte, n int64) []byte {
+	dst = appendHeader(dst, '$', decimalLen(n))
+	dst = strconv.AppendInt(dst, n, 10)
+	return append(dst, '\r', '\n')
+}
+
+// AppendCommand appends a whole command.
+func AppendCommand(dst []byte, args ...string) []byte {
+	dst = AppendArray(dst, len(args))
+	for _, a := range args {
+		dst = AppendBulkString(dst, a)
+	}
+	return dst
+}
+
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	dst = append(dst, kind)
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	return append(dst, '\r', '\n')
+}
+
+// decimalLen is how many bytes n takes in decimal, its sign included.
+func decimalLen(n int64) int {
+	u, size := uint64(n), 1
+	if n < 0 {
+		u, size = -u, 2 // -u is right for the smallest int64 too
+	}
+	for ; u >= 10; u /= 10 {
+		size++
+	}
+	return size
+}
