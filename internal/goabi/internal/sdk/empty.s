@@ -1,0 +1,4 @@
+//go:build wasip1 && tinygo && gc
+
+// The compiler accepts functions without a body only in a package that has an
+// assembly file.

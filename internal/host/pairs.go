@@ -1,0 +1,87 @@
+package host
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// What Envoy accepts of a serialised map; it drops a larger one whole.
+const (
+	MaxPairs      = 1024
+	MaxPairsBytes = 1 << 20
+)
+
+// Pairs reads a serialised map: the number of fields, then each name's and
+// value's length, all 32-bit little-endian, then names and values, each followed
+// by a NUL. It allocates nothing: the strings are views of the buffer, which
+// must not be written to again.
+//
+// A buffer that ends too soon, or whose lengths point outside it, yields the
+// fields before the fault and no more.
+type Pairs struct {
+	raw  []byte
+	left int // fields not yet read
+	size int // where the next field's lengths are
+	data int // where the next field's name is
+}
+
+// ReadPairs starts at the first field of raw.
+func ReadPairs(raw []byte) Pairs {
+	const head = 4
+	if len(raw) < head {
+		return Pairs{}
+	}
+	n := int(binary.LittleEndian.Uint32(raw))
+	if n > (len(raw)-head)/8 {
+		// The lengths alone don't fit, so where the names begin is unknown.
+		return Pairs{}
+	}
+	return Pairs{raw: raw, left: n, size: head, data: head + 8*n}
+}
+
+// Next returns the next field; ok is false after the last.
+func (p *Pairs) Next() (name, value string, ok bool) {
+	if p.left == 0 {
+		return "", "", false
+	}
+	nameLen := uint64(binary.LittleEndian.Uint32(p.raw[p.size:]))
+	valueLen := uint64(binary.LittleEndian.Uint32(p.raw[p.size+4:]))
+	if uint64(p.data)+nameLen+valueLen+2 > uint64(len(p.raw)) {
+		p.left = 0
+		return "", "", false
+	}
+	name = view(p.raw[p.data:], int(nameLen))
+	p.data += int(nameLen) + 1
+	value = view(p.raw[p.data:], int(valueLen))
+	p.data += int(valueLen) + 1
+	p.size += 8
+	p.left--
+	return name, value, true
+}
+
+// Len is how many fields are left to read, if the buffer is sound.
+func (p *Pairs) Len() int { return p.left }
+
+// view returns the first n bytes of b as a string without copying.
+func view(b []byte, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return unsafe.String(unsafe.SliceData(b), n)
+}
+
+// AppendPairs appends the serialised form of pairs to dst.
+func AppendPairs(dst []byte, pairs [][2]string) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs)))
+	for i := range pairs {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs[i][0])))
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs[i][1])))
+	}
+	for i := range pairs {
+		dst = append(dst, pairs[i][0]...)
+		dst = append(dst, 0)
+		dst = append(dst, pairs[i][1]...)
+		dst = append(dst, 0)
+	}
+	return dst
+}

@@ -1,0 +1,4 @@
+//go:build !tinygo
+
+// The compiler accepts functions without a body only in a package that has an
+// assembly file.
