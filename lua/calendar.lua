@@ -1,0 +1,14 @@
+--@use period
+-- calendar: a count for each hour, day, week, month or year of a time zone. The
+-- gateway sends four starts of periods around its own time; the script picks
+-- the period that its own time lies in, and refuses to guess when there is none.
+local function open(k,cost,p)
+  local lim,a,b,d,e=num(A[p]),num(A[p+1]),num(A[p+2]),num(A[p+3]),num(A[p+4])
+  if not lim or not a or not b or not d or not e or a>=b or b>=d or d>=e then return nil end
+  if ms<a or ms>=e then return nil,'the clocks are more than a period apart' end
+  if ms<b then return open_period(k,cost,lim,a,b) end
+  if ms<d then return open_period(k,cost,lim,b,d) end
+  return open_period(k,cost,lim,d,e)
+end
+
+ALG[#ALG+1]={args=5,open=open,take=take_period,give=give_period,show=show_period,save=save_period}

@@ -1,0 +1,51 @@
+-- Opens every counter, decides, then charges: nothing is written before all
+-- arguments and all stored values were read and found good.
+local n,p,ok=#KEYS,3,1
+local S,seen={},n>1 and {}
+for i=1,n do
+  local g,op,cost=ALG[num(A[p])],num(A[p+1]),num(A[p+2])
+  if not g or not op or op>5 or not cost then
+    return redis.error_reply('ERR sluice: counter '..i..': bad algorithm, op or cost')
+  end
+  local k=KEYS[i]
+  if seen then
+    if seen[k] then return redis.error_reply('ERR sluice: counter '..i..': its key was named before') end
+    seen[k]=true
+  end
+  local c,err=g.open(k,cost,p+3)
+  if not c then return redis.error_reply('ERR sluice: counter '..i..': '..(err or 'bad argument')) end
+  if not c.ok and (op==0 or op==4) then ok=0 end
+  S[i]=c
+  p=p+3+g.args
+end
+if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
+
+local R={now,ok,0,0,0,0,0}
+p=3
+for i=1,n do
+  local c,g,op=S[i],ALG[A[p]+0],A[p+1]+0
+  local cost=c.cost
+  p=p+3+g.args
+  if g.guard and op<2 then g.guard(c,S) end
+  local admitted=c.ok
+  if cost>0 and (op==2 or op~=3 and admitted and ok==1) then
+    g.take(c,cost)
+  elseif cost>0 and op>3 and not admitted then
+    (g.refuse or g.take)(c,cost)
+  elseif op==3 and cost>0 then
+    g.give(c,cost)
+  elseif c.dirty then
+    g.save(c)
+  end
+  local current,remaining,reset,retry=g.show(c)
+  if op==2 or op==3 then
+    admitted,c.delay=true,0
+  end
+  local j=i*5
+  R[j-2]=admitted and 1 or 0
+  R[j-1]=current
+  R[j]=remaining
+  R[j+1]=reset
+  R[j+2]=admitted and (c.delay or 0) or retry
+end
+return R
