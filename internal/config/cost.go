@@ -1,0 +1,82 @@
+package config
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/source"
+)
+
+// Cost is how many units a request counts.
+type Cost struct {
+	// Fixed is the cost where neither Source nor BodyBytes is set; 0 looks for
+	// room and charges nothing.
+	Fixed int64
+	// Source gives the cost; nil for a fixed one.
+	Source source.Source
+	// BodyBytes charges the request body's bytes.
+	BodyBytes bool
+}
+
+// Of returns what a request costs by its headers. odd is true when the source's
+// value isn't a whole number from 0 to MaxLimit; the cost then is 1. Not for
+// BodyBytes.
+func (c *Cost) Of(v *source.View) (cost int64, odd bool) {
+	if c.Source == nil {
+		return c.Fixed, false
+	}
+	text, ok := c.Source.Value(v)
+	if !ok {
+		return 1, true
+	}
+	n, ok := ParseUnits(text)
+	if !ok {
+		return 1, true
+	}
+	return n, false
+}
+
+// ParseUnits reads a whole number from 0 to MaxLimit, as a caller or an
+// upstream writes a cost.
+func ParseUnits(s string) (int64, bool) {
+	if s == "" || len(s) > 20 {
+		return 0, false
+	}
+	var n int64
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		if n = n*10 + int64(s[i]-'0'); n > MaxLimit {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// cost is a number, a source or body_bytes.
+func cost() kind[Cost] {
+	number := integer(0, MaxLimit)
+	named := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"body_bytes"}}, {Kind: TextType, Name: "source"}}}
+	return kind[Cost]{
+		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number.typ, named}},
+		parse: func(p *parser, v gjson.Result) (Cost, bool) {
+			switch v.Type {
+			case gjson.Number:
+				n, ok := number.parse(p, v)
+				return Cost{Fixed: n}, ok
+			case gjson.String:
+				if v.Str == "body_bytes" {
+					return Cost{BodyBytes: true}, true
+				}
+				if n, err := strconv.ParseInt(v.Str, 10, 64); err == nil {
+					return Cost{}, p.suggest(v, "a number stands without quotes", strconv.FormatInt(n, 10))
+				}
+				s, ok := parseSource(p, v)
+				return Cost{Source: s}, ok
+			}
+			return Cost{}, p.want(v, "a number, a source or body_bytes")
+		},
+	}
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Hot says what is done about a key that very many requests share.
+type Hot struct {
+	// Batch lets requests for a key whose call is in flight share the next call.
+	Batch bool
+	// LeaseUS is for how long tokens are taken in advance, microseconds; 0 for
+	// no lease.
+	LeaseUS int64
+	// Shards is into how many counters a key is divided; 1 for no division.
+	Shards int64
+	// Local decides by a local share of the limit while Redis is slow; nil never.
+	Local *HotLocal
+}
+
+// HotLocal says when a limit goes local, and when it comes back.
+type HotLocal struct {
+	Trip, Recover Threshold
+}
+
+// Threshold is a round-trip time that holds for some time.
+type Threshold struct {
+	RTTUS int64 // microseconds
+	ForUS int64 // microseconds
+}
+
+var leaseTable = &table[Hot]{
+	name: "lease",
+	doc:  "Tokens are taken in batches.",
+	fields: []field[Hot]{
+		must(row("for", duration(1, 10_000), "", "How long a batch is to last.",
+			func(t *Hot, v int64) { t.LeaseUS = v * 1000 })),
+	},
+}
+
+var hotLocalTable = &table[HotLocal]{
+	name: "local",
+	doc:  "A local share of the limit decides while Redis is slow.",
+	fields: []field[HotLocal]{
+		row("trip", threshold(), `"5ms for 100ms"`, "Goes local when a round trip takes longer, for so long.",
+			func(t *HotLocal, v Threshold) { t.Trip = v }),
+		row("recover", threshold(), `"2ms for 500ms"`, "Comes back when it takes less, for so long.",
+			func(t *HotLocal, v Threshold) { t.Recover = v }),
+	},
+	whole: true,
+	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *HotLocal) {
+		if t.Recover.RTTUS > t.Trip.RTTUS {
+			p.failField(v, "recover", "the round trip to come back at is longer than the one to trip at", "")
+		}
+	},
+}
+
+var hotTable = &table[Hot]{
+	name: "hot",
+	doc:  "What is done about a key that very many requests share.",
+	fields: []field[Hot]{
+		row("batch", boolean(), "false", "Requests for a key whose call is in flight share the next call; exact.",
+			func(t *Hot, v bool) { t.Batch = v }),
+		row("lease", leaseTable.kind(), "", "Tokens are taken in batches.",
+			func(t *Hot, v Hot) { t.LeaseUS = v.LeaseUS }),
+		row("shards", integer(1, 256), "1", "Into how many counters the key is divided.",
+			func(t *Hot, v int64) { t.Shards = v }),
+		row("local", hotLocalTable.kind(), "", "A local share of the limit decides while Redis is slow.",
+			func(t *Hot, v HotLocal) { t.Local = &v }),
+	},
+}
+
+// threshold is "RTT for TIME".
+func threshold() kind[Threshold] {
+	t := Type{Name: "threshold", Doc: "A round-trip time and for how long it holds: `5ms for 100ms`.",
+		Pattern: "^[0-9]+ *" + unitPattern() + " for [0-9]+ *" + unitPattern() + "$"}
+	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (Threshold, bool) {
+		rtt, span, ok := strings.Cut(s, " for ")
+		if !ok {
+			return Threshold{}, p.fail(v, quote(s)+" is not a threshold, such as 5ms for 100ms")
+		}
+		a, msg := parseDuration(strings.TrimSpace(rtt), false)
+		if msg == "" {
+			var b int64
+			if b, msg = parseDuration(strings.TrimSpace(span), false); msg == "" {
+				return Threshold{RTTUS: a * 1000, ForUS: b * 1000}, true
+			}
+		}
+		return Threshold{}, p.fail(v, msg)
+	})
+}

@@ -1,0 +1,206 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxExact is the largest integer that every JSON number up to it stands for
+// exactly: where numbers are doubles, 2^53+1 arrives as 2^53.
+const maxExact = 1 << 53
+
+// wholeNumber reads an integer, however it is written: 1000, 1e3, 1000.0.
+func wholeNumber(v gjson.Result) (int64, bool) {
+	if v.Type != gjson.Number {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil {
+		return n, n <= maxExact && n >= -maxExact
+	}
+	f, err := strconv.ParseFloat(v.Raw, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxExact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// integer is a whole number from lo to hi.
+func integer(lo, hi int64) kind[int64] {
+	return kind[int64]{
+		typ: &Type{Kind: IntegerType, Name: "number", Min: lo, Max: hi},
+		parse: func(p *parser, v gjson.Result) (int64, bool) {
+			span := "a whole number from " + strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10)
+			if v.Type != gjson.Number {
+				return 0, p.want(v, span)
+			}
+			n, ok := wholeNumber(v)
+			if !ok || n < lo || n > hi {
+				return 0, p.fail(v, "expected "+span+", not "+short(v.Raw))
+			}
+			return n, true
+		},
+	}
+}
+
+// short cuts a text that is quoted in an error.
+func short(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:37], "") + "..."
+	}
+	return s
+}
+
+// boolean is true or false.
+func boolean() kind[bool] {
+	return kind[bool]{
+		typ: &Type{Kind: BooleanType},
+		parse: func(p *parser, v gjson.Result) (bool, bool) {
+			if v.Type != gjson.True && v.Type != gjson.False {
+				return false, p.want(v, "true or false")
+			}
+			return v.Type == gjson.True, true
+		},
+	}
+}
+
+// text is a text; check, which may be nil, says what is wrong with one.
+func text(t Type, check func(s string) string) kind[string] {
+	t.Kind = TextType
+	what := "a text"
+	if t.Name != "" {
+		what = article(t.Name)
+	}
+	return kind[string]{
+		typ: &t,
+		parse: func(p *parser, v gjson.Result) (string, bool) {
+			if v.Type != gjson.String {
+				return "", p.want(v, what)
+			}
+			if check != nil {
+				if msg := check(v.Str); msg != "" {
+					return "", p.fail(v, msg)
+				}
+			}
+			return v.Str, true
+		},
+	}
+}
+
+// article puts a or an before a name.
+func article(name string) string {
+	if strings.IndexByte("aeio", name[0]) >= 0 {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// choice is one of several words.
+type choice[V any] struct {
+	word  string
+	value V
+}
+
+// enum is one of several words. Those in planned don't work yet.
+func enum[V any](choices []choice[V], planned ...string) kind[V] {
+	words := make([]string, len(choices))
+	for i, c := range choices {
+		words[i] = c.word
+	}
+	return kind[V]{
+		typ: &Type{Kind: TextType, Enum: words},
+		parse: func(p *parser, v gjson.Result) (V, bool) {
+			var none V
+			if v.Type != gjson.String {
+				return none, p.want(v, listed(words))
+			}
+			for _, c := range choices {
+				if c.word == v.Str {
+					return c.value, true
+				}
+			}
+			for _, w := range planned {
+				if w == v.Str {
+					return none, p.fail(v, w+" is not supported yet")
+				}
+			}
+			return none, p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+		},
+	}
+}
+
+func quote(s string) string { return strconv.Quote(short(s)) }
+
+// listed joins words as "a, b or c".
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " or " + words[n]
+}
+
+// list is a list of at least least items.
+func list[V any](k kind[V], least int) kind[[]V] {
+	return kind[[]V]{
+		typ: &Type{Kind: ListType, Items: k.typ, MinLen: least},
+		parse: func(p *parser, v gjson.Result) ([]V, bool) {
+			if !v.IsArray() {
+				return nil, p.want(v, "a list")
+			}
+			before := p.failures()
+			var out []V
+			i := 0
+			v.ForEach(func(_, item gjson.Result) bool {
+				p.item(i)
+				if x, ok := k.parse(p, item); ok {
+					out = append(out, x)
+				}
+				p.out()
+				i++
+				return true
+			})
+			if i < least {
+				return nil, p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
+			}
+			return out, p.failures() == before
+		},
+	}
+}
+
+// oneOrList is a value or a non-empty list of them.
+func oneOrList[V any](k kind[V]) kind[[]V] {
+	l := list(k, 1)
+	return kind[[]V]{
+		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{k.typ, l.typ}},
+		parse: func(p *parser, v gjson.Result) ([]V, bool) {
+			if v.IsArray() {
+				return l.parse(p, v)
+			}
+			x, ok := k.parse(p, v)
+			return []V{x}, ok
+		},
+	}
+}
+
+// mapped is a kind read as another, then turned into a V.
+func mapped[U, V any](k kind[U], f func(p *parser, v gjson.Result, u U) (V, bool)) kind[V] {
+	return kind[V]{typ: k.typ, parse: func(p *parser, v gjson.Result) (V, bool) {
+		u, ok := k.parse(p, v)
+		if !ok {
+			var none V
+			return none, false
+		}
+		return f(p, v, u)
+	}}
+}
+
+// described gives a kind's type a name and a line of documentation.
+func described[V any](k kind[V], name, doc string) kind[V] {
+	t := *k.typ
+	t.Name, t.Doc = name, doc
+	k.typ = &t
+	return k
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/limit"
+	"sluice/internal/limit/zone"
+)
+
+// setter puts an option's value into the numbers of one rate.
+type setter func(p *limit.Params)
+
+// option is a field of a limit that only some algorithms take; they list it in
+// their Options.
+type option struct {
+	name string
+	kind kind[setter]
+	doc  string
+	// absent sets what holds without the field; nil leaves the zero value.
+	absent setter
+}
+
+// Names of options that mean more than a number.
+const (
+	optionMax      = "max"      // takes the rate's place
+	optionBurst    = "burst"    // overrides can change it
+	optionTimezone = "timezone" // periods are a calendar's
+)
+
+// optionKind is a kind whose value f puts into the numbers.
+func optionKind[V any](k kind[V], f func(p *limit.Params, v V)) kind[setter] {
+	return mapped(k, func(_ *parser, _ gjson.Result, v V) (setter, bool) {
+		return func(p *limit.Params) { f(p, v) }, true
+	})
+}
+
+// options are all such fields.
+var options = []option{
+	{
+		name: optionBurst, kind: optionKind(integer(1, MaxLimit), func(p *limit.Params, n int64) { p.Burst = n }),
+		doc: "Token and leaky bucket: the bucket's whole capacity; default the rate's number, and of a queue what `max_wait` says.",
+	},
+	{
+		name: "buckets", kind: optionKind(integer(1, 100), func(p *limit.Params, n int64) { p.Buckets = n }),
+		doc: "sliding_counter: how many sub-windows; default 10.",
+	},
+	{
+		name: "max_wait", kind: optionKind(duration(0, 600_000), func(p *limit.Params, n int64) { p.WaitMS = n }),
+		doc: "leaky_bucket: requests are delayed so that they pass evenly spaced, at most for this long; default none is.",
+	},
+	{
+		name: optionMax, kind: optionKind(integer(0, MaxLimit), func(p *limit.Params, n int64) { p.Limit = n }),
+		doc: "concurrency, instead of a rate: how many requests may be in flight.",
+	},
+	{
+		name: "max_hold", kind: optionKind(duration(1000, maxMS), func(p *limit.Params, n int64) { p.HoldMS = n }),
+		doc:    "concurrency: how long a request counts whose end nobody reported; default 5min.",
+		absent: func(p *limit.Params) { p.HoldMS = 300_000 },
+	},
+	{
+		name: optionTimezone, kind: optionKind(timezone(), func(p *limit.Params, z *time.Location) { p.Calendar.Zone = z }),
+		doc: "calendar: the time zone of its periods, by its IANA name; default UTC.",
+	},
+	{
+		name: "day_starts", kind: optionKind(clockTime(), func(p *limit.Params, d time.Duration) { p.Calendar.DayStarts = d }),
+		doc: "calendar: when days, and the longer periods, begin; default 00:00.",
+	},
+	{
+		name: "week_starts", kind: optionKind(enum(weekdays), func(p *limit.Params, d time.Weekday) { p.Calendar.WeekStarts = d }),
+		doc:    "calendar: the day on which weeks begin; default monday.",
+		absent: func(p *limit.Params) { p.Calendar.WeekStarts = time.Monday },
+	},
+}
+
+var weekdays = []choice[time.Weekday]{
+	{"monday", time.Monday}, {"tuesday", time.Tuesday}, {"wednesday", time.Wednesday}, {"thursday", time.Thursday},
+	{"friday", time.Friday}, {"saturday", time.Saturday}, {"sunday", time.Sunday},
+}
+
+// timezone is the IANA name of a time zone.
+func timezone() kind[*time.Location] {
+	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v gjson.Result, s string) (*time.Location, bool) {
+		z, err := zone.Load(s)
+		if err != nil {
+			return nil, p.fail(v, err.Error())
+		}
+		return z, true
+	})
+}
+
+// clockTime is a time of day, to the minute.
+func clockTime() kind[time.Duration] {
+	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v gjson.Result, s string) (time.Duration, bool) {
+		t, err := time.Parse("15:04", s)
+		if err != nil || len(s) != 5 {
+			return 0, p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
+		}
+		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, true
+	})
+}
+
+// givenOptions are the options that a limit has, by name.
+type givenOptions map[string]setter
+
+// optionRows are the options as fields of a limit. One that no algorithm takes
+// is not there yet.
+func optionRows() []field[draft] {
+	var rows []field[draft]
+	for i := range options {
+		o := &options[i]
+		r := row(o.name, o.kind, "", o.doc, func(t *draft, s setter) {
+			if t.options == nil {
+				t.options = givenOptions{}
+			}
+			t.options[o.name] = s
+		})
+		r.soon = !taken(o.name)
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// checkOptions reports options that a limit has and its algorithm doesn't take.
+func checkOptions(p *parser, given func(string) gjson.Result, a *limit.Algorithm) {
+	for i := range options {
+		o := &options[i]
+		if v := given(o.name); v.Exists() && !takes(a, o.name) {
+			p.failField(v, o.name, a.Name+" doesn't take this field", "")
+		}
+	}
+}
+
+// apply sets the numbers of p that a takes: as given, else as they are without.
+func (g givenOptions) apply(a *limit.Algorithm, p *limit.Params) {
+	for i := range options {
+		o := &options[i]
+		if !takes(a, o.name) {
+			continue
+		}
+		if set := g[o.name]; set != nil {
+			set(p)
+		} else if o.absent != nil {
+			o.absent(p)
+		}
+	}
+}
+
+// taken reports whether any algorithm takes an option.
+func taken(option string) bool {
+	return slices.ContainsFunc(limit.Algorithms(), func(a *limit.Algorithm) bool { return takes(a, option) })
+}
+
+// takes reports whether an algorithm takes an option.
+func takes(a *limit.Algorithm, option string) bool { return slices.Contains(a.Options, option) }

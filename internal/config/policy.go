@@ -1,0 +1,307 @@
+// Package config turns a configuration's text into a Policy: validated,
+// compiled and immutable. Every field is declared once, in a table, out of
+// which parsing, the JSON Schema and the reference page all come.
+package config
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/key"
+	"sluice/internal/match"
+	"sluice/internal/source"
+)
+
+// Policy is a whole configuration, checked and compiled. It is immutable.
+type Policy struct {
+	Redis Redis
+	// Gateways is how many gateways share the limits, 0 to find out.
+	Gateways int64
+	// Source is how sources read a request.
+	Source source.Options
+	Clock  Clock
+	// OnError is what happens when Redis can't answer; a limit has its own copy.
+	OnError OnError
+	// Headers are the families of headers that every answer gets.
+	Headers Headers
+	// XRateLimitResetSeconds makes x-ratelimit-reset seconds from now instead of
+	// Unix seconds.
+	XRateLimitResetSeconds bool
+	// Except picks the requests that no limit applies to.
+	Except []*match.Matcher
+	// CountPreflights makes CORS preflights requests like others; else no limit
+	// applies to them.
+	CountPreflights bool
+	// HashKeys keeps callers' values out of Redis and logs: they are replaced by
+	// keyed hashes; see SetHashSecret.
+	HashKeys bool
+	// HashSecretEnv names the environment variable with the hashes' key.
+	HashSecretEnv string
+	// Debug picks the requests whose answers also get x-sluice-* headers; nil
+	// picks none.
+	Debug *match.Matcher
+	// Reject is how a rejected request is answered.
+	Reject Reject
+	// Limits are in the order of the text.
+	Limits []*Limit
+	// Index finds the limits whose match holds, by their positions in Limits.
+	Index *match.Index
+	// Attributes are the attributes of the proxy that deciding a request may
+	// ask for, each a host call; elements of a path are joined by NUL.
+	Attributes []string
+
+	exceptIndex *match.Index
+	hasher      *key.Hasher
+}
+
+// Clock says whose time counts.
+type Clock byte
+
+// Clocks.
+const (
+	ClockRedis Clock = iota
+	ClockGateway
+)
+
+// OnError says what happens when Redis can't answer.
+type OnError byte
+
+// Policies for a Redis that can't answer.
+const (
+	OnErrorLocal OnError = iota // a local share of the limit
+	OnErrorAllow
+	OnErrorDeny
+)
+
+func (o OnError) String() string {
+	switch o {
+	case OnErrorAllow:
+		return "allow"
+	case OnErrorDeny:
+		return "deny"
+	}
+	return "local"
+}
+
+// Headers is a set of header families.
+type Headers struct {
+	RateLimit  bool // ratelimit and ratelimit-policy (IETF draft 10)
+	XRateLimit bool // x-ratelimit-limit, -remaining and -reset
+}
+
+func onErrorKind() kind[OnError] {
+	return enum([]choice[OnError]{{"allow", OnErrorAllow}, {"deny", OnErrorDeny}}, "local")
+}
+
+// headerFamilies is a set of header families as a list of words.
+func headerFamilies() kind[Headers] {
+	one := enum([]choice[Headers]{{"ratelimit", Headers{RateLimit: true}}, {"x-ratelimit", Headers{XRateLimit: true}}})
+	return mapped(list(one, 0), func(_ *parser, _ gjson.Result, l []Headers) (Headers, bool) {
+		var all Headers
+		for _, h := range l {
+			all.RateLimit = all.RateLimit || h.RateLimit
+			all.XRateLimit = all.XRateLimit || h.XRateLimit
+		}
+		return all, true
+	})
+}
+
+// gatewayCount is "auto" or a number.
+func gatewayCount() kind[int64] {
+	auto := enum([]choice[int64]{{"auto", 0}})
+	n := integer(1, 100_000)
+	return kind[int64]{
+		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{auto.typ, n.typ}},
+		parse: func(p *parser, v gjson.Result) (int64, bool) {
+			if v.Type == gjson.Number {
+				return n.parse(p, v)
+			}
+			if v.Type != gjson.String || v.Str != "auto" {
+				return 0, p.fail(v, "expected auto or a number of gateways")
+			}
+			return 0, true
+		},
+	}
+}
+
+var policyTable = &table[Policy]{
+	name: "configuration",
+	doc:  "The whole configuration. Only `limits` has to be given.",
+	fields: []field[Policy]{
+		row("redis", redisTable.kind(), "{}", "How Redis is reached.",
+			func(t *Policy, v Redis) { t.Redis = v }),
+		row("gateways", gatewayCount(), `"auto"`, "How many gateways share the limits; sizes each one's local share while Redis is away.",
+			func(t *Policy, v int64) { t.Gateways = v }),
+		row("client_ip", clientTable.kind(), "{}", "How the client's address is found.",
+			func(t *Policy, v source.Client) { t.Source.Client = v }),
+		row("paths", pathsTable.kind(), "{}", "Which spellings of a path are the same path, besides those that always are.",
+			func(t *Policy, v paths) {
+				t.Source.IgnoreCase, t.Source.IgnoreTrailingSlash = v.ignoreCase, v.ignoreTrailingSlash
+			}),
+		row("hash_keys", boolean(), "false", "Callers' values stand in Redis, logs and the tool only as keyed hashes.",
+			func(t *Policy, v bool) { t.HashKeys = v }),
+		row("hash_secret_env", text(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"}, envName), `""`, "Environment variable with the hashes' key.",
+			func(t *Policy, v string) { t.HashSecretEnv = v }),
+		row("except", oneOrList(conditions()), "", "Requests that no limit applies to: conditions, or a list of those of which one has to hold.",
+			func(t *Policy, v []*match.Matcher) { t.Except = v }),
+		row("preflight", enum([]choice[bool]{{"skip", false}, {"limit", true}}), `"skip"`, "Whether limits apply to CORS preflights.",
+			func(t *Policy, v bool) { t.CountPreflights = v }),
+		row("clock", enum([]choice[Clock]{{"redis", ClockRedis}, {"gateway", ClockGateway}}), `"redis"`, "Whose time counts.",
+			func(t *Policy, v Clock) { t.Clock = v }),
+		row("on_error", onErrorKind(), `"allow"`, "What happens when Redis can't answer: all requests are let through, or all are refused.",
+			func(t *Policy, v OnError) { t.OnError = v }),
+		row("headers", headerFamilies(), `["ratelimit", "x-ratelimit"]`, "Families of headers on every answer; `[]` for none.",
+			func(t *Policy, v Headers) { t.Headers = v }),
+		row("x_ratelimit_reset", enum([]choice[bool]{{"epoch", false}, {"seconds", true}}), `"epoch"`,
+			"What `x-ratelimit-reset` says: the time as Unix seconds, or seconds from now.",
+			func(t *Policy, v bool) { t.XRateLimitResetSeconds = v }),
+		row("debug", debugTable.kind(), "", "Who also gets `x-sluice-*` headers; default nobody.",
+			func(t *Policy, v debug) { t.Debug = v.when }),
+		row("reject", rejectTable.kind(), "{}", "How a rejected request is answered.",
+			func(t *Policy, v Reject) { t.Reject = v }),
+		// Last: limits are compiled with what the fields above say.
+		must(row("limits", limitList(), "", "The limits. Every limit that matches a request applies to it.",
+			func(t *Policy, v []*Limit) { t.Limits = v })),
+	},
+	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *Policy) {
+		if t.HashKeys && t.HashSecretEnv == "" {
+			p.failField(v, "hash_secret_env", "is required with hash_keys", "")
+		}
+		if !t.HashKeys && t.HashSecretEnv != "" {
+			p.failField(given("hash_secret_env"), "hash_secret_env", "needs hash_keys: true", "")
+		}
+	},
+}
+
+// Parse reads a configuration: JSON, at most MaxBytes. It returns a Policy, or
+// everything that is wrong.
+func Parse(data []byte) (*Policy, Errors) { return parse(data, false) }
+
+func parse(data []byte, all bool) (*Policy, Errors) {
+	text := string(data)
+	if errs := checkJSON(text); len(errs) > 0 {
+		return nil, errs
+	}
+	policy := new(Policy)
+	p := &parser{policy: policy, all: all}
+	policyTable.parseInto(p, gjson.Parse(text), policy)
+	if p.total > 0 {
+		return nil, p.errs.finish(p.total)
+	}
+	policy.compile()
+	return policy, nil
+}
+
+// compile makes what is derived from the fields.
+func (p *Policy) compile() {
+	matchers := make([]*match.Matcher, len(p.Limits))
+	for i, l := range p.Limits {
+		matchers[i] = l.Match
+	}
+	p.Index = match.NewIndex(matchers)
+	if len(p.Except) > 0 {
+		p.exceptIndex = match.NewIndex(p.Except)
+	}
+	if p.HashKeys {
+		p.hasher = key.NewHasher(nil)
+		for _, l := range p.Limits {
+			l.Key = l.Key.Hashed(p.hasher)
+			l.HashTag = l.HashTag.Hashed(p.hasher)
+		}
+	}
+	p.Attributes = p.attributes()
+}
+
+// SetHashSecret gives the key of the hashes that HashKeys asks for. It is
+// called once, before the first request.
+func (p *Policy) SetHashSecret(secret []byte) {
+	if p.hasher != nil {
+		p.hasher.SetSecret(secret)
+	}
+}
+
+// EachRate calls f for every rate that doesn't depend on a request: those of
+// the limits and of their overrides. Rate.ID goes up from 0.
+func (p *Policy) EachRate(f func(l *Limit, r *Rate)) {
+	for _, l := range p.Limits {
+		l.eachRate(func(r *Rate) { f(l, r) })
+	}
+}
+
+// attributes collects what the policy's sources ask the proxy for.
+func (p *Policy) attributes() []string {
+	seen := map[string]bool{}
+	add := func(s source.Source) {
+		if a, ok := s.(source.Attributed); ok {
+			for _, path := range a.Attributes(&p.Source) {
+				seen[path] = true
+			}
+		}
+	}
+	matcher := func(m *match.Matcher) {
+		for _, c := range m.Conditions() {
+			add(c.Source())
+		}
+	}
+	matchers := func(list []*match.Matcher) {
+		for _, m := range list {
+			matcher(m)
+		}
+	}
+	matcher(p.Debug)
+	matchers(p.Except)
+	for _, l := range p.Limits {
+		matcher(l.Match)
+		matchers(l.Except)
+		add(l.Cost.Source)
+		if l.RateFrom != nil {
+			add(l.RateFrom.Source)
+		}
+		for i := range l.Overrides {
+			matcher(l.Overrides[i].When)
+		}
+		for _, part := range slices.Concat(l.Key.Parts(), l.HashTag.Parts()) {
+			for _, s := range part {
+				add(s)
+			}
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for path := range seen {
+		out = append(out, path)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// paths are the choices about paths.
+type paths struct {
+	ignoreCase, ignoreTrailingSlash bool
+}
+
+var pathsTable = &table[paths]{
+	name: "paths",
+	doc:  "Paths are always compared decoded, without query, parameters after `;`, dot segments and doubled slashes.",
+	fields: []field[paths]{
+		row("ignore_case", boolean(), "false", "Paths that differ in letter case are one path.",
+			func(t *paths, v bool) { t.ignoreCase = v }),
+		row("ignore_trailing_slash", boolean(), "true", "`/a/` and `/a` are one path.",
+			func(t *paths, v bool) { t.ignoreTrailingSlash = v }),
+	},
+}
+
+// debug says who gets the debug headers.
+type debug struct {
+	when *match.Matcher
+}
+
+var debugTable = &table[debug]{
+	name: "debug",
+	doc:  "Answers to these requests also get x-sluice-limit, -mode, -redis-us and -at.",
+	fields: []field[debug]{
+		must(row("when", conditions(), "", "Conditions that all have to hold, such as a header with a secret.",
+			func(t *debug, v *match.Matcher) { t.when = v })),
+	},
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Redis is how Redis is reached.
+type Redis struct {
+	// Cluster is the Envoy cluster that the plugin calls.
+	Cluster  string
+	Link     Link
+	Topology Topology
+	// Username of an ACL user; "" for the default one.
+	Username string
+	// Password as given in the text.
+	Password string
+	// PasswordEnv names the environment variable with the password.
+	PasswordEnv string
+	DB          int64
+	// TimeoutUS is the longest wait for one attempt, microseconds.
+	TimeoutUS int64
+	Retry     Retry
+	// Prefix is what every key begins with.
+	Prefix string
+}
+
+// Retry says what happens after a lost connection or a failover error; a
+// timeout is never tried again.
+type Retry struct {
+	Times   int64
+	AfterUS int64 // how long to wait before, microseconds
+}
+
+// Link is the way from the plugin to Redis.
+type Link byte
+
+// Links.
+const (
+	PipeLink Link = iota // one persistent pipelined stream a worker
+	HTTPLink             // one connection a call
+	HostLink             // the proxy's own Redis call
+)
+
+// Topology is the shape of the Redis behind the cluster.
+type Topology byte
+
+// Topologies.
+const (
+	SingleRedis Topology = iota
+	RedisCluster
+)
+
+var retryTable = &table[Retry]{
+	name: "retry",
+	doc:  "After a lost connection or a failover error, never after a timeout.",
+	fields: []field[Retry]{
+		row("times", integer(0, 3), "1", "How often a call is tried again.",
+			func(t *Retry, v int64) { t.Times = v }),
+		row("after", duration(0, 1000), `"50ms"`, "How long to wait before.",
+			func(t *Retry, v int64) { t.AfterUS = v * 1000 }),
+	},
+}
+
+var redisTable = &table[Redis]{
+	name: "redis",
+	doc:  "How Redis is reached.",
+	fields: []field[Redis]{
+		row("cluster", text(Type{Pattern: "^[^|\\x00-\\x20]{1,128}$"}, clusterName), `"redis_pipe"`, "The Envoy cluster that the plugin calls.",
+			func(t *Redis, v string) { t.Cluster = v }),
+		row("link", enum([]choice[Link]{{"pipe", PipeLink}}, "http", "host"), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker.",
+			func(t *Redis, v Link) { t.Link = v }),
+		row("topology", enum([]choice[Topology]{{"single", SingleRedis}}, "cluster"), `"single"`, "`single` is one Redis, whatever its replicas.",
+			func(t *Redis, v Topology) { t.Topology = v }),
+		row("username", text(Type{}, nil), `""`, "ACL user; empty for the default one.",
+			func(t *Redis, v string) { t.Username = v }),
+		row("password_env", text(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"}, envName), `""`, "Environment variable with the password.",
+			func(t *Redis, v string) { t.PasswordEnv = v }),
+		row("password", text(Type{}, nil), `""`, "The password itself; `password_env` keeps it out of the configuration.",
+			func(t *Redis, v string) { t.Password = v }),
+		row("db", integer(0, 65535), "0", "The database's number.",
+			func(t *Redis, v int64) { t.DB = v }),
+		row("timeout", duration(1, 10_000), `"20ms"`, "The longest wait for one attempt.",
+			func(t *Redis, v int64) { t.TimeoutUS = v * 1000 }),
+		row("retry", retryTable.kind(), "{}", "When a call is tried again.",
+			func(t *Redis, v Retry) { t.Retry = v }),
+		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
+			func(t *Redis, v string) { t.Prefix = v }),
+	},
+	finish: func(p *parser, _ gjson.Result, given func(string) gjson.Result, t *Redis) {
+		if t.Password != "" && t.PasswordEnv != "" {
+			p.failField(given("password"), "password", "can't be given together with password_env", "")
+		}
+		if t.Username != "" && t.Password == "" && t.PasswordEnv == "" {
+			p.failField(given("username"), "username", "needs password_env or password", "")
+		}
+	},
+}
+
+func clusterName(s string) string {
+	if s == "" || len(s) > 128 {
+		return "a cluster's name has 1 to 128 characters"
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] <= ' ' || s[i] == '|' {
+			return "a cluster that the plugin calls has no space and no | in its name"
+		}
+	}
+	return ""
+}
+
+func envName(s string) string {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && '0' <= c && c <= '9') {
+			return quote(s) + " is not an environment variable's name"
+		}
+	}
+	return ""
+}
+
+func keyPrefix(s string) string {
+	if s == "" || len(s) > 64 {
+		return "a prefix has 1 to 64 characters"
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-", c) >= 0) {
+			return "a prefix has only letters, digits, and . _ -"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"sluice/internal/source"
+)
+
+// Reject is how a rejected request is answered.
+type Reject struct {
+	Status      uint32
+	Body        Body
+	Template    []Piece     // of a BodyTemplate
+	ContentType string      // "" for the body's own
+	Headers     [][2]string // to add; names in lower case
+}
+
+// Body is the shape of a rejection's body.
+type Body byte
+
+// Shapes of a rejection's body.
+const (
+	BodyJSON     Body = iota // {"error": {...}}
+	BodyProblem              // application/problem+json
+	BodyText                 // the message
+	BodyTemplate             // Reject.Template
+)
+
+// Piece is a part of a template: a text or a value.
+type Piece struct {
+	Text string // where Var is 0
+	Var  Var
+}
+
+// Var is a value that a template has a place for.
+type Var byte
+
+// Values of a template.
+const (
+	VarLimit      Var = iota + 1 // %LIMIT%: the limit's name
+	VarRetryAfter                // %RETRY_AFTER%: seconds; 0 where waiting doesn't help
+	VarMessage                   // %MESSAGE%: what the JSON body says
+	VarCode                      // %CODE%: RATE_LIMITED
+	VarStatus                    // %STATUS%
+)
+
+var vars = []choice[Var]{
+	{"LIMIT", VarLimit}, {"RETRY_AFTER", VarRetryAfter}, {"MESSAGE", VarMessage}, {"CODE", VarCode}, {"STATUS", VarStatus},
+}
+
+// rejectFields are the fields of reject, of which those of a limit have no
+// defaults of their own: what it leaves out is as the global one says.
+func rejectFields(defaults bool) []field[Reject] {
+	def := func(s string) string {
+		if defaults {
+			return s
+		}
+		return ""
+	}
+	return []field[Reject]{
+		row("status", integer(400, 599), def("429"), "The answer's status.",
+			func(t *Reject, v int64) { t.Status = uint32(v) }),
+		row("body", body(), def(`"json"`), "The body: `json`, `problem` (RFC 9457), `text`, or a template with %LIMIT%, %RETRY_AFTER%, %MESSAGE%, %CODE% and %STATUS%.",
+			func(t *Reject, v Reject) { t.Body, t.Template = v.Body, v.Template }),
+		row("content_type", text(Type{Pattern: "^[\\x20-\\x7e]+$"}, headerValue), "", "The body's type; default what fits `body`.",
+			func(t *Reject, v string) { t.ContentType = v }),
+		row("headers", headers(), "", "Headers to add to the answer.",
+			func(t *Reject, v [][2]string) { t.Headers = v }),
+	}
+}
+
+var rejectTable = &table[Reject]{
+	name:   "reject",
+	doc:    "How a rejected request is answered.",
+	fields: rejectFields(true),
+}
+
+var limitRejectTable = &table[Reject]{
+	name:   "reject",
+	doc:    "How a request is answered that this limit rejects.",
+	fields: rejectFields(false),
+}
+
+// limitReject is a limit's own reject: what it leaves out is as the global one.
+func limitReject() kind[Reject] {
+	k := limitRejectTable.kind()
+	return kind[Reject]{typ: k.typ, parse: func(p *parser, v gjson.Result) (Reject, bool) {
+		r := p.policy.Reject
+		own, ok := k.parse(p, v)
+		if own.Status != 0 {
+			r.Status = own.Status
+		}
+		if v.Get("body").Exists() {
+			r.Body, r.Template = own.Body, own.Template
+			r.ContentType = ""
+		}
+		if own.ContentType != "" {
+			r.ContentType = own.ContentType
+		}
+		if v.Get("headers").Exists() {
+			r.Headers = own.Headers
+		}
+		return r, ok
+	}}
+}
+
+// body is a body's shape.
+func body() kind[Reject] {
+	words := []choice[Body]{{"json", BodyJSON}, {"problem", BodyProblem}, {"text", BodyText}}
+	return mapped(text(Type{Doc: "`json`, `problem`, `text` or a template."}, nil),
+		func(p *parser, v gjson.Result, s string) (Reject, bool) {
+			names := make([]string, len(words))
+			for i, w := range words {
+				if w.word == s {
+					return Reject{Body: w.value}, true
+				}
+				names[i] = w.word
+			}
+			// One short word is more likely a slip than a whole body.
+			if !strings.ContainsAny(s, "% \n{<") && len(s) < 12 {
+				return Reject{}, p.suggest(v, "expected "+strings.Join(names, ", ")+" or a template, not "+quote(s), nearest(s, names))
+			}
+			t, ok := template(p, v, s)
+			return Reject{Body: BodyTemplate, Template: t}, ok
+		})
+}
+
+// maxTemplate bounds a template, bytes.
+const maxTemplate = 16 << 10
+
+// template reads a template: a value's name stands between two percent signs,
+// and two of them without a name are one.
+func template(p *parser, v gjson.Result, s string) ([]Piece, bool) {
+	if len(s) > maxTemplate {
+		return nil, p.fail(v, "a template has at most 16384 bytes")
+	}
+	var pieces []Piece
+	plain := ""
+	for {
+		before, rest, more := strings.Cut(s, "%")
+		plain += before
+		if !more {
+			break
+		}
+		name, after, closed := strings.Cut(rest, "%")
+		if !closed {
+			return nil, p.fail(v, "a % in a template is written %%")
+		}
+		s = after
+		if name == "" {
+			plain += "%"
+			continue
+		}
+		found := Var(0)
+		names := make([]string, len(vars))
+		for i, c := range vars {
+			names[i] = "%" + c.word + "%"
+			if c.word == name {
+				found = c.value
+			}
+		}
+		if found == 0 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+			return nil, p.fail(v, "a % in a template is written %%")
+		}
+		if found == 0 {
+			return nil, p.suggest(v, "a template has no %"+short(name)+"%, only "+listed(names), nearest("%"+name+"%", names))
+		}
+		if plain != "" {
+			pieces = append(pieces, Piece{Text: plain})
+			plain = ""
+		}
+		pieces = append(pieces, Piece{Var: found})
+	}
+	if plain != "" {
+		pieces = append(pieces, Piece{Text: plain})
+	}
+	return pieces, true
+}
+
+// headers is an object of header names and values.
+func headers() kind[[][2]string] {
+	return kind[[][2]string]{
+		typ: &Type{Kind: MapType, Keys: "header name", Items: &Type{Kind: TextType}},
+		parse: func(p *parser, v gjson.Result) ([][2]string, bool) {
+			if !v.IsObject() {
+				return nil, p.want(v, "an object of headers")
+			}
+			before := p.failures()
+			var out [][2]string
+			v.ForEach(func(k, val gjson.Result) bool {
+				p.in(k.Str)
+				defer p.out()
+				name := strings.ToLower(k.Str)
+				switch {
+				case !source.Token(name):
+					p.fail(k, quote(k.Str)+" is not a header name")
+				case reserved[name]:
+					p.fail(k, "this header is written by the plugin or the proxy")
+				case val.Type != gjson.String:
+					p.want(val, "a text")
+				case headerValue(val.Str) != "":
+					p.fail(val, headerValue(val.Str))
+				}
+				for _, h := range out {
+					if h[0] == name {
+						p.fail(k, "given twice")
+					}
+				}
+				out = append(out, [2]string{name, val.Str})
+				return true
+			})
+			if len(out) > 32 {
+				p.fail(v, "at most 32 headers can be added")
+			}
+			return out, p.failures() == before
+		},
+	}
+}
+
+// reserved are headers of an answer that have their own fields, or none.
+var reserved = map[string]bool{
+	"content-type": true, "content-length": true, "transfer-encoding": true, "connection": true, "retry-after": true,
+	"ratelimit": true, "ratelimit-policy": true, "x-ratelimit-limit": true, "x-ratelimit-remaining": true, "x-ratelimit-reset": true,
+}
+
+func headerValue(s string) string {
+	if s == "" {
+		return "a header's value can't be empty"
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return "a header's value has only printable ASCII characters"
+		}
+	}
+	return ""
+}
