@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/stack"
+	"sluice/internal/stack/envoyconfig"
+)
+
+// dev holds what the command line of `sluice dev` says, and what it started.
+type dev struct {
+	envoyFile string
+	logs      string
+	redis     string
+	workers   int
+
+	out        io.Writer
+	config     *envoyconfig.Config
+	workDir    string
+	ownExample bool     // it runs the checkout's envoy.yaml
+	stop       []func() // in the order of starting
+	ended      chan *stack.Process
+}
+
+func newDev() *cobra.Command {
+	d := &dev{ended: make(chan *stack.Process, 2)}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Start Envoy with the plugin, and Redis, to try limits on",
+		Long: `Starts Redis and an Envoy with envoy.yaml on this machine, says what to type
+next, and stays until Ctrl-C, which stops all of it.
+
+Envoy is $ENVOY, else the one on PATH, else downloaded once. Redis is
+$REDIS_SERVER, else the one on PATH, else installed where that needs no
+question, else an embedded stand-in. A port that is taken is replaced by a free
+one, and the command says so.
+
+` + exitCodes,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.out = cmd.OutOrStdout()
+			return d.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&d.envoyFile, "envoy", "", "Envoy configuration to run (default: the checkout's envoy.yaml)")
+	cmd.Flags().StringVar(&d.logs, "logs", "", "folder for logs (default: build/dev in the checkout)")
+	cmd.Flags().StringVar(&d.redis, "redis", "", "host:port of a Redis to use instead of starting one")
+	cmd.Flags().IntVar(&d.workers, "workers", 2, "Envoy worker threads")
+	return cmd
+}
+
+func (d *dev) run(ctx context.Context) error {
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	defer d.stopAll()
+	if err := d.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = nil // Ctrl-C came first, and this is what it broke
+		}
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		d.say("stopping")
+		return nil
+	case p := <-d.ended:
+		return fmt.Errorf("%s ended by itself; see the end of %s", p.Name, p.Log)
+	}
+}
+
+// start starts everything and says what to do with it.
+func (d *dev) start(ctx context.Context) error {
+	envoyBinary, err := stack.FindEnvoy(ctx, d.say)
+	if err != nil {
+		return err
+	}
+	redisAt, err := d.startRedis(ctx)
+	if err != nil {
+		return err
+	}
+	d.config.Endpoint(envoyconfig.RedisTCP, redisAt)
+	envoy, err := d.startEnvoy(ctx, envoyBinary)
+	if err != nil {
+		return err
+	}
+	d.explain(envoy, redisAt)
+	return nil
+}
+
+// prepare finds the files that are needed and reads the configuration.
+func (d *dev) prepare() error {
+	root, err := stack.Root()
+	if err != nil && (d.envoyFile == "" || d.logs == "") {
+		return fmt.Errorf("%w; go there, or give both --envoy and --logs", err)
+	}
+	if d.envoyFile == "" {
+		d.envoyFile = filepath.Join(root, "envoy.yaml")
+		d.workDir = root
+		d.ownExample = true
+		module := filepath.Join(root, stack.ModulePath)
+		if _, err := os.Stat(module); err != nil {
+			return fmt.Errorf("the compiled plugin %s isn't there: run make build", stack.ModulePath)
+		}
+	}
+	if d.logs == "" {
+		d.logs = filepath.Join(root, "build", "dev")
+	}
+	if d.logs, err = filepath.Abs(d.logs); err != nil {
+		return err
+	}
+	// Only this run's lines are to be found there.
+	for _, name := range []string{"envoy.log", "envoy-access.log", "redis.log"} {
+		if err := os.Remove(filepath.Join(d.logs, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if d.config, err = envoyconfig.Load(d.envoyFile); err != nil {
+		return refusedError{err}
+	}
+	return nil
+}
+
+// startRedis returns the host:port of the Redis to use.
+func (d *dev) startRedis(ctx context.Context) (string, error) {
+	if d.redis != "" {
+		return d.redis, nil
+	}
+	port, err := d.port("Redis", 6379)
+	if err != nil {
+		return "", err
+	}
+	binary, err := stack.FindRedis(ctx, d.say)
+	if stack.IsMissing(err) && os.Getenv("REDIS_SERVER") == "" {
+		d.say("WARNING: %v", err)
+		d.say("WARNING: a stand-in built into this tool takes the place of Redis: good for a first look, for nothing else")
+		standIn, err := stack.StartStandIn(port)
+		if err != nil {
+			return "", err
+		}
+		d.stop = append(d.stop, standIn.Stop)
+		return standIn.Addr, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	redis, err := stack.StartRedis(stack.RedisOptions{Binary: binary, Dir: d.logs, Port: port})
+	if err != nil {
+		return "", err
+	}
+	d.stop = append(d.stop, redis.Stop)
+	d.watch(redis.Process())
+	return redis.Addr, nil
+}
+
+// startEnvoy starts Envoy on ports that are free.
+func (d *dev) startEnvoy(ctx context.Context, binary string) (*stack.Envoy, error) {
+	envoy, err := d.tryEnvoy(ctx, binary)
+	if errors.Is(err, stack.ErrPortTaken) {
+		envoy, err = d.tryEnvoy(ctx, binary) // another program was faster
+	}
+	var ended *stack.EndedError
+	if errors.As(err, &ended) {
+		return nil, refusedError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.stop = append(d.stop, envoy.Stop)
+	d.watch(envoy.Process())
+	return envoy, nil
+}
+
+func (d *dev) tryEnvoy(ctx context.Context, binary string) (*stack.Envoy, error) {
+	moved := envoyconfig.Ports{}
+	for _, want := range d.config.Listens() {
+		port, err := d.port("Envoy", want)
+		if err != nil {
+			return nil, err
+		}
+		moved[want] = port
+	}
+	d.config.MovePorts(moved)
+	return stack.StartEnvoy(ctx, stack.EnvoyOptions{
+		Binary: binary, Dir: d.logs, Config: d.config, Workers: d.workers, WorkDir: d.workDir,
+	})
+}
+
+// port returns want, or another port and says so.
+func (d *dev) port(whose string, want int) (int, error) {
+	port, err := stack.PortOr(want)
+	if err == nil && port != want {
+		d.say("port %d is taken: %s uses %d instead", want, whose, port)
+	}
+	return port, err
+}
+
+func (d *dev) watch(p *stack.Process) {
+	go func() {
+		<-p.Done()
+		d.ended <- p
+	}()
+}
+
+func (d *dev) stopAll() {
+	for i := len(d.stop) - 1; i >= 0; i-- {
+		d.stop[i]()
+	}
+}
+
+func (d *dev) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+func (d *dev) explain(e *stack.Envoy, redisAt string) {
+	d.say("\nsluice runs. In another terminal, type\n")
+	if d.ownExample {
+		d.say("  for i in 1 2 3 4 5 6 7; do curl -s -o /dev/null -w '%%{http_code}\\n' %s/hello; done\n", e.URL())
+		d.say("and see 200 five times, then 429 twice: %s allows 5 a minute.", shown(d.envoyFile))
+	} else {
+		d.say("  curl -i %s/", e.URL())
+	}
+	d.say(`
+  gateway   %s
+  admin     http://%s (metrics: /stats/prometheus)
+  Redis     %s
+  limits    %s; restart after a change
+  logs      %s
+
+Ctrl-C stops everything.`, e.URL(), e.Admin, redisAt, shown(d.envoyFile), shown(d.logs))
+}
+
+// shown is a path as a person would type it.
+func shown(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && len(rel) < len(path) {
+		return rel
+	}
+	return path
+}
