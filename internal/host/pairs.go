@@ -62,6 +62,11 @@ func (p *Pairs) Next() (name, value string, ok bool) {
 // Len is how many fields are left to read, if the buffer is sound.
 func (p *Pairs) Len() int { return p.left }
 
+// Text returns b as a string without copying. b must not be written to while the
+// string is in use; what goes into a Host isn't kept, so it is free after the
+// call.
+func Text(b []byte) string { return view(b, len(b)) }
+
 // view returns the first n bytes of b as a string without copying.
 func view(b []byte, n int) string {
 	if n == 0 {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// deps lists what a package's compiled form depends on, for the module's own
+// target, standard library included.
+func deps(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-tags", "tinygo", pkg)
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", pkg, err)
+	}
+	set := make(map[string]bool)
+	for _, p := range strings.Fields(string(out)) {
+		set[p] = true
+	}
+	if len(set) < 2 {
+		t.Fatalf("go list %s names no dependency", pkg)
+	}
+	return set
+}
+
+// Data flows one way: config, policy, plan, link, verdict, answer. A package
+// may know those named here, of this module, and no others.
+func TestDependencyDirections(t *testing.T) {
+	allowed := map[string][]string{
+		"sluice/redisproto":      {},
+		"sluice/lua":             {},
+		"sluice/internal/limit":  {},
+		"sluice/internal/source": {},
+		"sluice/internal/key":    {"internal/source", "internal/limit"},
+		"sluice/internal/match":  {"internal/source"},
+		"sluice/internal/config": {"internal/key", "internal/limit", "internal/match", "internal/source"},
+		"sluice/internal/engine": {"internal/config", "internal/key", "internal/limit", "internal/match", "internal/source", "redisproto", "lua"},
+		"sluice/internal/link":   {"redisproto"},
+		"sluice/internal/host":   {"internal/goabi"},
+		"sluice/plugin": {
+			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
+			"internal/key", "internal/limit", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "redisproto", "lua",
+		},
+		"sluice/internal/protostruct": {},
+		"sluice/internal/usage":       {},
+	}
+	for pkg, may := range allowed {
+		ok := map[string]bool{pkg: true}
+		for _, m := range may {
+			ok["sluice/"+m] = true
+		}
+		for d := range deps(t, pkg) {
+			own := strings.HasPrefix(d, "sluice/")
+			if own && !ok[d] && !strings.HasPrefix(d, "sluice/internal/goabi/") {
+				t.Errorf("%s must not depend on %s", pkg, d)
+			}
+		}
+	}
+}
+
+// These know nothing beyond the standard library.
+func TestStandardLibraryOnly(t *testing.T) {
+	for _, pkg := range []string{"sluice/redisproto", "sluice/lua", "sluice/internal/limit"} {
+		for d := range deps(t, pkg) {
+			if first, _, _ := strings.Cut(d, "/"); strings.Contains(first, ".") {
+				t.Errorf("%s must not depend on %s", pkg, d)
+			}
+		}
+	}
+}
+
+// The module's size is memory in every worker: what bloats it stays out.
+func TestModuleStaysSmall(t *testing.T) {
+	for _, pkg := range []string{"sluice/plugin"} {
+		got := deps(t, pkg)
+		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big"} {
+			if got[heavy] {
+				t.Errorf("%s must not pull %s into the module", pkg, heavy)
+			}
+		}
+	}
+}

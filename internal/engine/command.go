@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"sluice/internal/config"
+	"sluice/internal/limit"
+	"sluice/redisproto"
+)
+
+// AppendCommand appends the plan's one script call. requestID tells hits apart
+// in storages that keep each; now is the gateway's time in microseconds, which
+// may be 0 unless NeedsNow. full sends the script itself, for a Redis that lacks
+// it.
+func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64, full bool) []byte {
+	n := len(p.Charges)
+	args := 3 + n + 2
+	for i := range p.Charges {
+		args += 3 + p.Charges[i].nargs()
+	}
+	dst = redisproto.AppendArray(dst, args)
+	if full {
+		dst = redisproto.AppendBulkString(dst, "EVAL")
+		dst = redisproto.AppendBulkString(dst, e.script.Source)
+	} else {
+		dst = redisproto.AppendBulkString(dst, "EVALSHA")
+		dst = redisproto.AppendBulkString(dst, e.script.SHA)
+	}
+	dst = redisproto.AppendBulkInt(dst, int64(n))
+	for i := range p.Charges {
+		dst = redisproto.AppendBulk(dst, p.Key(i))
+	}
+	if e.policy.Clock == config.ClockGateway {
+		dst = redisproto.AppendBulkInt(dst, now)
+	} else {
+		dst = redisproto.AppendBulkString(dst, "")
+	}
+	dst = redisproto.AppendBulk(dst, requestID)
+	for i := range p.Charges {
+		dst = e.appendArgs(dst, &p.Charges[i], now)
+	}
+	return dst
+}
+
+// appendArgs appends one counter's arguments: algorithm, op, cost, numbers.
+func (e *Engine) appendArgs(dst []byte, c *Charge, now int64) []byte {
+	if c.Guards > 0 {
+		dst = append(dst, e.guard...)
+		dst = redisproto.AppendBulkInt(dst, int64(c.Op))
+		dst = redisproto.AppendBulkInt(dst, c.Cost)
+		var room [2]int64
+		return appendNumbers(dst, limit.PenaltyArgs(room[:0], c.Limit.PenaltyUS/1000, int64(c.Guards)))
+	}
+	var s encodedRate
+	if c.Rate.ID >= 0 {
+		s = e.static[c.Rate.ID]
+		dst = append(dst, s.index...)
+	} else { // the request's own rate
+		dst = redisproto.AppendBulkInt(dst, int64(e.script.Index(c.Limit.Algorithm.Script)))
+	}
+	dst = redisproto.AppendBulkInt(dst, int64(c.Op))
+	dst = redisproto.AppendBulkInt(dst, c.Cost)
+	if s.numbers != nil {
+		return append(dst, s.numbers...)
+	}
+	var room [16]int64
+	return appendNumbers(dst, c.Limit.Algorithm.Args(room[:0], &c.Rate.Params, now))
+}
+
+func appendNumbers(dst []byte, numbers []int64) []byte {
+	for _, n := range numbers {
+		dst = redisproto.AppendBulkInt(dst, n)
+	}
+	return dst
+}

@@ -1,0 +1,115 @@
+// Package engine makes the decision: which limits a request meets, the one
+// script call that asks Redis about all of them, and what its reply means. It
+// has no clock and does no I/O: time and replies come in, steps come out, so
+// the plugin, explain and the simulator run the same code.
+package engine
+
+import (
+	"sluice/internal/config"
+	"sluice/internal/limit"
+	"sluice/lua"
+	"sluice/redisproto"
+)
+
+// Engine decides by one policy. It is immutable and may be shared.
+type Engine struct {
+	policy *config.Policy
+	script lua.Script
+	guard  []byte // the penalty's index in the script, encoded
+	// needsNow says that some limit's numbers depend on the gateway's time.
+	needsNow bool
+	// static holds, by Rate.ID, what a rate's arguments look like on the wire,
+	// so that a request only copies them.
+	static []encodedRate
+}
+
+// encodedRate is a rate's share of the arguments: the algorithm's index before
+// the op and cost, and its numbers after them.
+type encodedRate struct {
+	index   []byte
+	numbers []byte // nil when they depend on the time
+}
+
+// New compiles a policy: the script holds just the algorithms that it uses.
+func New(p *config.Policy) *Engine {
+	var names []string
+	for _, l := range p.Limits {
+		names = append(names, l.Algorithm.Script)
+		if l.PenaltyUS > 0 {
+			names = append(names, limit.Penalty.Script)
+		}
+	}
+	e := &Engine{policy: p, script: lua.Compose(names...)}
+	e.guard = redisproto.AppendBulkInt(nil, int64(e.script.Index(limit.Penalty.Script)))
+	p.EachRate(e.encode)
+	return e
+}
+
+// encode prepares what a rate looks like on the wire.
+func (e *Engine) encode(l *config.Limit, r *config.Rate) {
+	for len(e.static) <= r.ID {
+		e.static = append(e.static, encodedRate{})
+	}
+	s := encodedRate{index: redisproto.AppendBulkInt(nil, int64(e.script.Index(l.Algorithm.Script)))}
+	if r.Params.Calendar != nil {
+		e.needsNow = true
+	} else {
+		for _, a := range l.Algorithm.Args(nil, &r.Params, 0) {
+			s.numbers = redisproto.AppendBulkInt(s.numbers, a)
+		}
+	}
+	e.static[r.ID] = s
+}
+
+// Policy returns what the engine decides by.
+func (e *Engine) Policy() *config.Policy { return e.policy }
+
+// NeedsNow reports whether AppendCommand must be told the gateway's time.
+func (e *Engine) NeedsNow() bool { return e.needsNow || e.policy.Clock == config.ClockGateway }
+
+// Script returns the script that the policy needs.
+func (e *Engine) Script() *lua.Script { return &e.script }
+
+// Op says what a script call does with one counter.
+type Op int64
+
+const (
+	OpDecide      Op = lua.OpDecide // votes, and is charged when every voter admits
+	OpShadow      Op = lua.OpShadow // counts what the voters admit, never votes
+	OpCharge      Op = lua.OpCharge // charged without a vote
+	OpRefund      Op = lua.OpRefund // gives units back
+	OpDecideCount Op = lua.OpDecideCount
+	OpShadowCount Op = lua.OpShadowCount
+)
+
+// Votes reports whether the counter can reject the request.
+func (o Op) Votes() bool { return o == OpDecide || o == OpDecideCount }
+
+// Charge is one counter that a request meets.
+type Charge struct {
+	Limit *config.Limit
+	Rate  *config.Rate // what holds for this request, overrides applied
+	Op    Op
+	Cost  int64
+	// Guards is the place in the plan, from 1, of the charge whose penalty this
+	// one keeps; 0 for a limit's own counter.
+	Guards int
+	Result limit.Decision // set by the reply
+
+	keyStart, keyEnd int
+}
+
+// nargs is how many numbers the charge's algorithm reads.
+func (c *Charge) nargs() int {
+	if c.Guards > 0 {
+		return limit.Penalty.NArgs
+	}
+	return c.Limit.Algorithm.NArgs
+}
+
+// Shown reports whether answers' headers tell of the charge.
+func (c *Charge) Shown() bool { return c.Op.Votes() && c.Guards == 0 && !c.Limit.HideHeaders }
+
+// Tags reports whether the charge's limit marks the request instead of
+// rejecting it.
+func (c *Charge) Tags() bool { return c.Limit.Tag != nil && !c.Result.Admitted }

@@ -1,0 +1,117 @@
+// Package usage finds the number that an answer's body states about itself: a
+// path into its JSON, or into the last server-sent event that has it, as
+// language-model services report tokens. It keeps a bounded part of the body.
+package usage
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// MaxBytes bounds what is kept of a JSON body, or of one event, bytes. A longer
+// one states nothing.
+const MaxBytes = 256 << 10
+
+// maxDepth bounds the nesting of JSON that is looked into.
+const maxDepth = 64
+
+// Reader takes a body in pieces. The zero Reader reads nothing; use New.
+type Reader struct {
+	path   string
+	events bool
+	buf    []byte
+	over   bool // the body or the event at hand is too long
+	value  int64
+	found  bool
+}
+
+// New returns a Reader for a path of names and positions with dots. contentType
+// tells a stream of events from one JSON text.
+func New(path, contentType string) *Reader {
+	t, _, _ := strings.Cut(contentType, ";")
+	return &Reader{path: path, events: strings.EqualFold(strings.TrimSpace(t), "text/event-stream")}
+}
+
+// Write takes the next piece of the body; it isn't kept.
+func (r *Reader) Write(p []byte) {
+	if !r.events {
+		r.keep(p)
+		return
+	}
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			r.keep(p)
+			return
+		}
+		r.keep(p[:i])
+		r.line()
+		p = p[i+1:]
+	}
+}
+
+// keep adds to what waits to be read.
+func (r *Reader) keep(p []byte) {
+	if r.over || len(r.buf)+len(p) > MaxBytes {
+		r.over, r.buf = true, r.buf[:0]
+		return
+	}
+	r.buf = append(r.buf, p...)
+}
+
+// line reads one line of a stream of events: of an event's data, which may be
+// spread over several lines, each is tried alone, since services that report
+// usage write an event's JSON on one.
+func (r *Reader) line() {
+	line := bytes.TrimRight(r.buf, "\r")
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && !r.over {
+		r.look(bytes.TrimLeft(data, " "))
+	}
+	r.buf, r.over = r.buf[:0], false
+}
+
+// Value returns the number, whole and at least 0; false when there is none. Call
+// it after the last Write.
+func (r *Reader) Value() (int64, bool) {
+	if r.events {
+		r.line() // one that ended without a line feed
+	} else if !r.over {
+		r.look(r.buf)
+	}
+	return r.value, r.found
+}
+
+// look takes the number out of one JSON text, if it has it.
+func (r *Reader) look(json []byte) {
+	if len(json) == 0 || json[0] != '{' && json[0] != '[' || tooDeep(json) {
+		return
+	}
+	v := gjson.GetBytes(json, r.path)
+	if v.Type != gjson.Number || v.Num < 0 || v.Num > 1<<48 || v.Num != float64(int64(v.Num)) {
+		return
+	}
+	r.value, r.found = int64(v.Num), true
+}
+
+// tooDeep reports whether a JSON text nests deeper than maxDepth.
+func tooDeep(json []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(json); i++ {
+		switch c := json[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}

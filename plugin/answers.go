@@ -1,0 +1,228 @@
+package plugin
+
+import (
+	"strconv"
+
+	"sluice/internal/config"
+	"sluice/internal/engine"
+	"sluice/internal/host"
+	"sluice/internal/limit"
+)
+
+// answers writes what a caller sees: headers on what passes, and whole answers
+// to what doesn't.
+type answers struct {
+	policy *config.Policy
+	items  []string    // ratelimit-policy's item, by Rate.ID
+	values []byte      // reused for headers' values
+	text   []byte      // reused for a serialised map
+	pairs  [][2]string // reused
+}
+
+// compile prepares what doesn't depend on a request.
+func (a *answers) compile(p *config.Policy) {
+	a.policy = p
+	a.items = nil
+	p.EachRate(func(_ *config.Limit, r *config.Rate) {
+		for len(a.items) <= r.ID {
+			a.items = append(a.items, "")
+		}
+		a.items[r.ID] = policyItem(r)
+	})
+}
+
+// item is a rate's member of ratelimit-policy.
+func (a *answers) item(r *config.Rate) string {
+	if r.ID >= 0 {
+		return a.items[r.ID]
+	}
+	return policyItem(r)
+}
+
+// policyItem is one member of ratelimit-policy, as the IETF's draft 10 has it:
+// w is whole seconds, so a window below one has none.
+func policyItem(r *config.Rate) string {
+	s := `"` + r.Name + `";q=` + strconv.FormatInt(r.Params.Limit, 10)
+	if r.Params.WindowMS >= 1000 {
+		s += ";w=" + strconv.FormatInt(seconds(r.Params.WindowMS), 10)
+	}
+	return s
+}
+
+// seconds rounds milliseconds up.
+func seconds(ms int64) int64 { return (ms + 999) / 1000 }
+
+// fields are the rate-limit headers of one decision. Their texts are valid until
+// the next decision's are made.
+type fields struct {
+	policy, limit           string // the list headers; "" for none
+	quota, remaining, reset string // x-ratelimit-*; "" for none
+	remainingUnits          int64
+}
+
+// value returns what was appended to the buffer of values since from.
+func (a *answers) value(from int) string { return host.Text(a.values[from:]) }
+
+// int is n in decimals.
+func (a *answers) int(n int64) string {
+	from := len(a.values)
+	a.values = strconv.AppendInt(a.values, n, 10)
+	return a.value(from)
+}
+
+// fields describes the decision: every live limit that matched in the policy
+// list, the one closest to rejecting in the rest.
+func (a *answers) fields(d *engine.Decision) fields {
+	var f fields
+	a.values = a.values[:0]
+	if d.Verdict.Mode == engine.ModeNone || d.Verdict.Closest < 0 {
+		return f
+	}
+	c := &d.Plan.Charges[d.Verdict.Closest]
+	if c.Limit.HideHeaders {
+		return f
+	}
+	if a.policy.Headers.RateLimit {
+		f.policy = a.policyList(&d.Plan)
+		from := len(a.values)
+		t := append(a.values, '"')
+		t = append(t, c.Rate.Name...)
+		t = append(t, `";r=`...)
+		t = strconv.AppendInt(t, c.Result.Remaining, 10)
+		t = append(t, ";t="...)
+		a.values = strconv.AppendInt(t, seconds(c.Result.ResetMS), 10)
+		f.limit = a.value(from)
+	}
+	if a.policy.Headers.XRateLimit {
+		f.quota = a.int(c.Rate.Params.Limit)
+		f.remaining = a.int(c.Result.Remaining)
+		f.remainingUnits = c.Result.Remaining
+		if a.policy.XRateLimitResetSeconds {
+			f.reset = a.int(seconds(c.Result.ResetMS))
+		} else {
+			f.reset = a.int((d.Verdict.AtUS/1000 + c.Result.ResetMS + 999) / 1000)
+		}
+	}
+	return f
+}
+
+// policyList joins the items of the live limits that matched; one alone, the
+// usual case, costs nothing.
+func (a *answers) policyList(p *engine.Plan) string {
+	first, more := -1, false
+	for i := range p.Charges {
+		if !p.Charges[i].Shown() {
+			continue
+		}
+		if first >= 0 {
+			more = true
+			break
+		}
+		first = i
+	}
+	if first < 0 {
+		return ""
+	}
+	if !more {
+		return a.item(p.Charges[first].Rate)
+	}
+	from := len(a.values)
+	for i := range p.Charges {
+		if !p.Charges[i].Shown() {
+			continue
+		}
+		if len(a.values) > from {
+			a.values = append(a.values, ", "...)
+		}
+		a.values = append(a.values, a.item(p.Charges[i].Rate)...)
+	}
+	return a.value(from)
+}
+
+// annotate adds the headers to the upstream's answer. Lists are appended to; of
+// x-ratelimit-* the scarcer of the two stays.
+func (a *answers) annotate(r *request) {
+	h := r.w.host
+	f := a.fields(&r.decision)
+	if f.policy != "" {
+		h.AddHeader(host.ResponseHeaders, "ratelimit-policy", f.policy)
+	}
+	if f.limit != "" {
+		h.AddHeader(host.ResponseHeaders, "ratelimit", f.limit)
+	}
+	if f.quota != "" && !scarcer(h, f.remainingUnits) {
+		h.ReplaceHeader(host.ResponseHeaders, "x-ratelimit-limit", f.quota)
+		h.ReplaceHeader(host.ResponseHeaders, "x-ratelimit-remaining", f.remaining)
+		h.ReplaceHeader(host.ResponseHeaders, "x-ratelimit-reset", f.reset)
+	}
+	if r.debug {
+		a.debug(r, func(name, value string) { h.AddHeader(host.ResponseHeaders, name, value) })
+	}
+}
+
+// scarcer reports whether the answer already says that less remains than ours.
+func scarcer(h host.Host, remaining int64) bool {
+	v, s := h.HeaderValue(host.ResponseHeaders, "x-ratelimit-remaining")
+	if s != host.OK || v == "" {
+		return false
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	return err == nil && n < remaining
+}
+
+// debug gives the headers that only a caller with the debug secret gets.
+func (a *answers) debug(r *request, add func(name, value string)) {
+	d := &r.decision
+	if d.Verdict.Closest >= 0 {
+		add("x-sluice-limit", d.Plan.Charges[d.Verdict.Closest].Rate.Name)
+	}
+	add("x-sluice-mode", d.Verdict.Mode.String())
+	add("x-sluice-redis-us", a.int(r.redisUS))
+	if d.Verdict.AtUS != 0 {
+		add("x-sluice-at", a.int(d.Verdict.AtUS))
+	}
+}
+
+// refuse answers a request that its verdict ends.
+func (a *answers) refuse(r *request) {
+	d := &r.decision
+	switch d.Verdict.Outcome {
+	case engine.MissingKey:
+		l := d.Plan.Missing
+		a.send(r, refusal{
+			status: 400, grpc: 3, code: "MISSING_KEY", limit: l, retryAfter: -1, details: "sluice_" + l.Name,
+			message: "Rate limit " + l.Name + " needs a part of its key that this request lacks.",
+		})
+	case engine.FailedClosed:
+		a.unavailable(r, d.Plan.Charges[d.Verdict.Closest].Limit)
+	default:
+		a.reject(r)
+	}
+}
+
+// unavailable answers that the limiter can't decide.
+func (a *answers) unavailable(r *request, l *config.Limit) {
+	a.send(r, refusal{
+		status: 503, grpc: 14, code: "LIMITER_UNAVAILABLE", limit: l, retryAfter: 1, details: "sluice_error",
+		message: "The rate limiter is unavailable. Retry in 1 s.",
+	})
+}
+
+// reject answers 429.
+func (a *answers) reject(r *request) {
+	d := &r.decision
+	c := &d.Plan.Charges[d.Verdict.Closest]
+	x := refusal{
+		status: c.Limit.Reject.Status, grpc: 8, code: "RATE_LIMITED", limit: c.Limit, retryAfter: -1,
+		details: "sluice_" + c.Limit.Name, limited: true,
+	}
+	x.message = "Rate limit " + c.Rate.Name + " exceeded. "
+	if d.Verdict.RetryAfterMS == limit.Never {
+		x.message += "Waiting doesn't help: the cost of this request is above the limit."
+	} else {
+		x.retryAfter = max(seconds(d.Verdict.RetryAfterMS), 1)
+		x.pushbackMS = d.Verdict.RetryAfterMS
+		x.message += "Retry in " + strconv.FormatInt(x.retryAfter, 10) + " s."
+	}
+	a.send(r, x)
+}

@@ -1,0 +1,78 @@
+package plugin
+
+import (
+	"testing"
+
+	"sluice/internal/host"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+// again runs a request through another context of the plugin, as a second copy
+// in the same filter chain would.
+func (x *exchange) again(w *worker) *exchange {
+	x.rig.next++
+	id := x.rig.next
+	y := &exchange{rig: x.rig, req: x.host.Request(id, x.req.Maps[host.RequestHeaders]...)}
+	y.req.FilterState = x.req.FilterState // of the stream, not of the context
+	y.ctx = w.NewHttpContext(id)
+	y.action = y.ctx.OnHttpRequestHeaders(0, true)
+	return y
+}
+
+func second(t *testing.T, r *rig, config string) *worker {
+	t.Helper()
+	r.host.Config = []byte(config)
+	w := r.vm.NewPluginContext(2).(*worker)
+	if w.OnPluginStart(0) != types.OnPluginStartStatusOK {
+		t.Fatal(r.host.Logs)
+	}
+	return w
+}
+
+func TestSecondCopyInOneChain(t *testing.T) {
+	for _, id := range [][]string{{"x-request-id", "42"}, nil} {
+		r := newRig(t, oneLimit)
+		same := second(t, r, oneLimit)
+		other := second(t, r, `{"limits":[{"name":"b","rate":"9/s"}]}`)
+		x := r.request(get("/a", id...)...)
+		r.reply(admitted)
+		if !x.passed() {
+			t.Fatal("not admitted")
+		}
+		r.sent()
+		y := x.again(same)
+		if !y.passed() || len(r.sent()) != 0 {
+			t.Errorf("%v: a copy with the same configuration decides again", id)
+		}
+		z := x.again(other)
+		if z.settled() {
+			t.Errorf("%v: a copy with another configuration decides nothing", id)
+		}
+		r.reply(admitted)
+		if !z.passed() {
+			t.Errorf("%v: not admitted by the other", id)
+		}
+		if u := x.again(other); !u.passed() {
+			t.Errorf("%v: a copy of the other decides again", id)
+		}
+	}
+}
+
+func TestForgedRequestIDIsNoWayAround(t *testing.T) {
+	r := newRig(t, oneLimit)
+	x := r.request(get("/a", "x-request-id", "forged")...)
+	y := r.request(get("/a", "x-request-id", "forged")...)
+	if x.settled() || y.settled() {
+		t.Fatal("a request with another's id isn't decided")
+	}
+	if n := len(r.sent()); n != 2 {
+		t.Errorf("%d calls for two requests", n)
+	}
+	r.reply(append(append([]byte(nil), admitted...), admitted...))
+	x.upstream("200", "")
+	y.upstream("200", "")
+	if n := len(r.vm.copies.streams); n != 0 {
+		t.Errorf("%d streams are still noted", n)
+	}
+}

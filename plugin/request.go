@@ -1,0 +1,257 @@
+package plugin
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"sluice/internal/config"
+	"sluice/internal/engine"
+	"sluice/internal/host"
+	"sluice/internal/link"
+	"sluice/redisproto"
+)
+
+// phase is where a request stands.
+type phase uint8
+
+const (
+	fresh    phase = iota // not seen yet
+	held                  // paused: Redis is being asked, or a queue delays it
+	passed                // let through
+	answered              // ended here by an answer of ours
+	gone                  // its client left while it was held
+)
+
+// request is one HTTP request.
+type request struct {
+	types.DefaultHttpContext
+	w        *worker
+	id       uint32
+	phase    phase
+	grpc     bool
+	debug    bool
+	counted  bool // met a limit
+	over     bool // the proxy reported its end
+	pooled   bool // nobody's, until the pool gives it out again
+	refs     int  // calls, retries and delays that refer to it
+	headers  host.Headers
+	decision engine.Decision
+	streamID string // x-request-id, while the stream is noted under it
+	callID   []byte // of the call that is out: what it charged is settled under it
+	sentAt   int64  // steady microseconds
+	deadline int64
+	wakeAt   int64 // steady microseconds: of the next attempt, or a delay's end
+	redisUS  int64
+	settling settling
+}
+
+// OnHttpRequestHeaders decides, or asks Redis and holds the request.
+func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
+	w := r.w
+	action = types.ActionPause // unless let through below, the request is answered or held
+	defer w.recoverIn("request_headers", func() { action = r.pass(r.afterPanic()) })
+	if w.engine == nil {
+		return types.ActionContinue
+	}
+	raw, s := w.host.HeaderPairs(host.RequestHeaders)
+	if s != host.OK {
+		return types.ActionContinue
+	}
+	r.headers = host.NewHeaders(raw)
+	fault(r, faultRequest)
+	w.removeTags(r)
+	w.view.Reset(r, &w.policy.Source)
+	step := r.decision.Start(w.engine, &w.view)
+	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted {
+		return r.pass(types.ActionContinue) // no limit has a word
+	}
+	if r.decided() {
+		r.decision.Clear()
+		return r.pass(types.ActionContinue)
+	}
+	w.noteClient(&w.view)
+	r.grpc = isGRPC(r.headers)
+	r.debug = w.policy.Debug != nil && w.policy.Debug.Matches(&w.view)
+	r.counted = true
+	if step == engine.Send {
+		now := w.host.Steady()
+		r.sentAt = now
+		r.deadline = now + w.policy.Redis.TimeoutUS
+		r.phase = held
+		if step = r.attempt(step, now); step != engine.Decide {
+			return types.ActionPause
+		}
+	}
+	return r.pass(r.conclude())
+}
+
+// pass notes that a request that was not held yet goes on.
+func (r *request) pass(a types.Action) types.Action {
+	if a == types.ActionContinue {
+		r.phase = passed
+	}
+	return a
+}
+
+// attempt carries out a step that asks Redis, now or later, and returns Decide
+// when there is nothing to wait for.
+func (r *request) attempt(step engine.Step, now int64) engine.Step {
+	w := r.w
+	for step == engine.Send {
+		err := w.send(r, now)
+		if err == nil {
+			return engine.Send
+		}
+		step = r.fail(err)
+	}
+	if step == engine.Wait {
+		w.waiting.add(r, now+w.policy.Redis.Retry.AfterUS)
+		w.tick(fastTickMS)
+	}
+	return step
+}
+
+// follow carries out the step of a held request, to its end if that has come.
+func (r *request) follow(step engine.Step, now int64) {
+	w := r.w
+	if r.attempt(step, now) != engine.Decide {
+		return
+	}
+	r.redisUS = now - r.sentAt
+	if ms := r.decision.Verdict.DelayMS; ms > 0 {
+		w.delays.add(r, now+ms*1000)
+		w.tick(fastTickMS)
+		return
+	}
+	r.release(r.conclude())
+}
+
+// Done takes Redis's reply to the request's call, or why there is none.
+func (r *request) Done(reply redisproto.Value, err error) {
+	w := r.w
+	defer r.drop()
+	if r.phase == held && w.host.SetEffectiveContext(r.id) != host.OK {
+		r.phase = gone
+	}
+	if r.phase == gone {
+		r.doneAfterClientLeft(reply, err)
+		return
+	}
+	if r.phase != held {
+		return
+	}
+	defer w.recoverIn("reply", func() { r.release(r.afterPanic()) })
+	fault(r, faultReply)
+	var step engine.Step
+	if err != nil {
+		step = r.fail(err)
+	} else {
+		step = r.decision.Reply(reply)
+	}
+	r.follow(step, w.host.Steady())
+}
+
+// release resumes a held request that is let through.
+func (r *request) release(a types.Action) {
+	if a == types.ActionContinue && r.phase == held {
+		r.phase = passed
+		r.w.host.Resume(host.Request)
+	}
+}
+
+// fail ends an attempt with the link's reason.
+func (r *request) fail(err error) engine.Step {
+	f := engine.Unavailable
+	switch err {
+	case link.ErrLost:
+		f = engine.Lost
+	case link.ErrTimeout:
+		f = engine.TimedOut
+	case link.ErrProtocol:
+		f = engine.BadReply
+	}
+	if _, refused := err.(*link.HandshakeError); refused {
+		f = engine.AuthRefused
+	}
+	return r.decision.Fail(f, err.Error())
+}
+
+// conclude carries out the verdict: counts, leaves filter state for the access
+// log, and lets the request through or answers it.
+func (r *request) conclude() types.Action {
+	w := r.w
+	d := &r.decision
+	w.metrics.count(d)
+	w.metrics.scriptLoads.add(int64(d.Loads))
+	if d.Verdict.Mode == engine.ModeRedis {
+		w.metrics.redisUS.record(uint64(max(r.redisUS, 0)))
+	}
+	if d.Failure != engine.NoFailure {
+		w.logs.warn(w, r)
+	}
+	r.record()
+	switch d.Verdict.Outcome {
+	case engine.Admitted, engine.FailedOpen:
+		w.setTags(r)
+		return types.ActionContinue
+	}
+	w.answers.refuse(r)
+	r.phase = answered
+	return types.ActionPause
+}
+
+// afterPanic decides a request whose own decision broke: by on_error of the
+// limits that it met, or by the global one when that wasn't known yet.
+func (r *request) afterPanic() types.Action {
+	if r.phase == answered {
+		return types.ActionPause
+	}
+	if !r.counted {
+		if r.w.policy.OnError != config.OnErrorDeny {
+			return types.ActionContinue
+		}
+		r.w.answers.unavailable(r, nil)
+		r.phase = answered
+		return types.ActionPause
+	}
+	r.decision.Fail(engine.Broken, "")
+	if v := &r.decision.Verdict; v.Outcome == engine.FailedClosed {
+		r.w.answers.unavailable(r, r.decision.Plan.Charges[v.Closest].Limit)
+		r.phase = answered
+		return types.ActionPause
+	}
+	return types.ActionContinue
+}
+
+// OnHttpResponseHeaders adds the rate-limit headers to the upstream's answer.
+func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+	if r.phase != passed || !r.counted {
+		return types.ActionContinue // ours has them already, or no limit matched
+	}
+	defer r.w.recoverIn("response_headers", nil)
+	fault(r, faultResponse)
+	if r.decision.Plan.Settles {
+		r.watchAnswer()
+	}
+	r.w.answers.annotate(r)
+	return types.ActionContinue
+}
+
+// Header is source.Request.
+func (r *request) Header(name string) (string, bool) { return r.headers.Get(name) }
+
+// Attribute is source.Request.
+func (r *request) Attribute(path string) ([]byte, bool) {
+	v, s := r.w.host.Property(path)
+	return v, s == host.OK
+}
+
+// isGRPC follows the proxy's own test: its local replies turn into gRPC's form
+// for the same content types.
+func isGRPC(h host.Headers) bool {
+	const prefix = "application/grpc"
+	t, _ := h.Get("content-type")
+	if len(t) < len(prefix) || t[:len(prefix)] != prefix {
+		return false
+	}
+	return len(t) == len(prefix) || t[len(prefix)] == '+' || t[len(prefix)] == ';'
+}

@@ -1,0 +1,147 @@
+package plugin
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"sluice/internal/host"
+	"sluice/internal/host/hosttest"
+	"sluice/redisproto"
+)
+
+// rig is the plugin over a proxy in memory; the test plays Redis.
+type rig struct {
+	t    testing.TB
+	host *hosttest.Host
+	vm   *VM
+	w    *worker
+	next uint32
+}
+
+// exchange is one request on its way.
+type exchange struct {
+	*rig
+	req    *hosttest.Request
+	ctx    types.HttpContext
+	action types.Action
+}
+
+func newRig(t testing.TB, config string) *rig {
+	t.Helper()
+	h := hosttest.New()
+	return newRigOver(t, config, h, h)
+}
+
+// newRigOver puts the plugin on a host that may misbehave over h.
+func newRigOver(t testing.TB, config string, over host.Host, h *hosttest.Host) *rig {
+	t.Helper()
+	h.Config = []byte(config)
+	vm := NewVM(over)
+	h.Streams.OnMessage = vm.StreamMessage
+	h.Streams.OnClose = vm.StreamClosed
+	r := &rig{t: t, host: h, vm: vm, next: 100}
+	r.w = vm.NewPluginContext(hosttest.RootID).(*worker)
+	if s := r.w.OnPluginStart(len(config)); s != types.OnPluginStartStatusOK {
+		t.Fatalf("the configuration is refused: %v", h.Logs)
+	}
+	return r
+}
+
+func (r *rig) request(headers ...[2]string) *exchange {
+	r.next++
+	x := &exchange{rig: r, req: r.host.Request(r.next, headers...)}
+	x.ctx = r.w.NewHttpContext(r.next)
+	x.action = x.ctx.OnHttpRequestHeaders(len(headers), true)
+	return x
+}
+
+// get is a GET of a path with more headers.
+func get(path string, more ...string) [][2]string {
+	h := [][2]string{{":method", "GET"}, {":path", path}, {":authority", "example.com"}}
+	for i := 0; i < len(more); i += 2 {
+		h = append(h, [2]string{more[i], more[i+1]})
+	}
+	return h
+}
+
+// respond runs the upstream's answer through the plugin.
+func (x *exchange) respond(headers ...[2]string) {
+	x.req.Maps[host.ResponseHeaders] = append([][2]string{{":status", "200"}}, headers...)
+	x.host.Enter(x.req.ID)
+	if a := x.ctx.OnHttpResponseHeaders(len(headers)+1, true); a != types.ActionContinue {
+		x.t.Fatal("the response is held")
+	}
+}
+
+// passed reports whether the request went on, and fails when it did so twice or
+// was answered too.
+func (x *exchange) passed() bool {
+	x.t.Helper()
+	n := x.req.Resumed[host.Request]
+	if x.action == types.ActionContinue {
+		n++
+	}
+	if x.req.Answer != nil {
+		n++
+	}
+	if n > 1 {
+		x.t.Fatalf("settled %d times: action %v, resumed %v, answer %+v", n, x.action, x.req.Resumed, x.req.Answer)
+	}
+	return n == 1 && x.req.Answer == nil
+}
+
+// settled reports whether the request went on or was answered.
+func (x *exchange) settled() bool { return x.passed() || x.req.Answer != nil }
+
+// reply has Redis send bytes.
+func (r *rig) reply(b []byte) {
+	r.t.Helper()
+	st := r.host.Streams.Last()
+	if st == nil || !st.Receive(b) {
+		r.t.Fatal("no stream to reply on")
+	}
+}
+
+// decision is a script's reply, encoded: time, admitted, five numbers a counter.
+func decision(n ...int64) []byte {
+	b := []byte("*" + strconv.Itoa(len(n)) + "\r\n")
+	for _, x := range n {
+		b = append(b, ":"+strconv.FormatInt(x, 10)+"\r\n"...)
+	}
+	return b
+}
+
+// sent decodes the commands that went out since it was last called.
+func (r *rig) sent() [][]string {
+	r.t.Helper()
+	st := r.host.Streams.Last()
+	if st == nil {
+		return nil
+	}
+	d := redisproto.NewDecoder(redisproto.Limits{})
+	d.Feed(st.TakeSent())
+	var out [][]string
+	for {
+		v, ok, err := d.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if !ok {
+			return out
+		}
+		var cmd []string
+		for _, e := range v.Elems {
+			cmd = append(cmd, string(e.Str))
+		}
+		out = append(out, cmd)
+	}
+}
+
+// tick advances both clocks and ticks.
+func (r *rig) tick(ms int64) {
+	r.host.Advance(ms * 1000)
+	r.host.Enter(hosttest.RootID)
+	r.w.OnTick()
+}

@@ -1,0 +1,22 @@
+//go:build wasip1
+
+package plugin
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+
+	"sluice/internal/goabi"
+	_ "sluice/internal/goabi/body"
+	_ "sluice/internal/goabi/done"
+	_ "sluice/internal/goabi/streamlog"
+	"sluice/internal/host"
+)
+
+// Run joins the plugin to the proxy that loads the module. It is called while
+// the module initialises: main never runs in a proxy.
+func Run() {
+	vm := NewVM(host.Wasm{})
+	proxywasm.SetVMContext(vm)
+	goabi.OnGrpcReceive = func(_, token, size uint32) { vm.StreamMessage(token, int(size)) }
+	goabi.OnGrpcClose = func(_, token, code uint32) { vm.StreamClosed(token, code) }
+}

@@ -1,0 +1,213 @@
+package plugin
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"sluice/internal/config"
+	"sluice/internal/engine"
+	"sluice/internal/host"
+	"sluice/internal/usage"
+	"sluice/redisproto"
+)
+
+// settling is what a request's end is judged by; see engine.Ending.
+type settling struct {
+	status    int
+	upstream  bool // the status is the upstream's
+	bodyBytes int64
+	readers   []bodyReader
+	deadline  int64
+}
+
+// bodyReader looks for one limit's cost in the answer's body.
+type bodyReader struct {
+	from   *config.SettleCost
+	reader *usage.Reader
+}
+
+// OnHttpRequestBody counts the body's bytes as they pass; it holds none.
+func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+	if r.decision.Plan.BodyBytes {
+		r.settling.bodyBytes += int64(n)
+	}
+	return types.ActionContinue
+}
+
+// watchAnswer notes how the upstream answered, while its headers pass.
+func (r *request) watchAnswer() {
+	h := r.w.host
+	s := &r.settling
+	code, _ := h.HeaderValue(host.ResponseHeaders, ":status")
+	s.status, _ = strconv.Atoi(code)
+	details, _ := h.Property("response\x00code_details")
+	s.upstream = string(details) == "via_upstream"
+	for i := range r.decision.Plan.Charges {
+		l := r.decision.Plan.Charges[i].Limit
+		if l.Settle == nil || l.Settle.Cost == nil || l.Settle.Cost.From != config.SettleJSON {
+			continue
+		}
+		if encoding, _ := h.HeaderValue(host.ResponseHeaders, "content-encoding"); encoding != "" && encoding != "identity" {
+			continue
+		}
+		contentType, _ := h.HeaderValue(host.ResponseHeaders, "content-type")
+		s.readers = append(s.readers, bodyReader{l.Settle.Cost, usage.New(l.Settle.Cost.Name, contentType)})
+	}
+}
+
+// OnHttpResponseBody shows the answer's body to those who look for a cost in it.
+func (r *request) OnHttpResponseBody(n int, _ bool) types.Action {
+	if len(r.settling.readers) == 0 || n == 0 {
+		return types.ActionContinue
+	}
+	defer r.w.recoverIn("response_body", nil)
+	b, s := r.w.host.BodyBytes(host.ResponseBody, 0, n)
+	if s != host.OK {
+		return types.ActionContinue
+	}
+	for i := range r.settling.readers {
+		r.settling.readers[i].reader.Write(b)
+	}
+	return types.ActionContinue
+}
+
+// OnHttpStreamDone is the request's end, however it came.
+func (r *request) OnHttpStreamDone() {
+	w := r.w
+	if w.policy == nil || r.pooled {
+		return
+	}
+	defer w.recoverIn("log", nil)
+	switch r.phase {
+	case held:
+		r.phase = gone // what Redis still says is settled then
+	case passed:
+		r.settle()
+	}
+	r.forget()
+	r.over = true
+	r.reuse()
+}
+
+// doneAfterClientLeft takes the reply to a request that nobody waits for. What
+// it was charged is settled as for any request that got no answer.
+func (r *request) doneAfterClientLeft(reply redisproto.Value, err error) {
+	defer r.w.recoverIn("reply", nil)
+	step := engine.Decide
+	if err != nil {
+		r.fail(err)
+	} else {
+		step = r.decision.Reply(reply)
+	}
+	if step == engine.Decide {
+		r.settle()
+	}
+}
+
+// settle corrects what the request was charged, with a call that nobody waits
+// for.
+func (r *request) settle() {
+	w := r.w
+	if !r.decision.Plan.Settles {
+		return
+	}
+	r.decision.Plan.Settles = false // once, however often the end is reported
+	if r.decision.Settle(r) != engine.Send {
+		return
+	}
+	now := w.host.Steady()
+	r.settling.deadline = now + w.policy.Redis.TimeoutUS
+	r.sendSettlement(now)
+}
+
+func (r *request) sendSettlement(now int64) {
+	w := r.w
+	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
+	r.hold()
+	if err := w.pipe.Send(now, w.command, r.settling.deadline, settlement{r}); err != nil {
+		r.refs--
+		w.metrics.settleErrors.add(1)
+		return
+	}
+	w.tick(fastTickMS)
+}
+
+// settlement is the call that corrects a charge.
+type settlement struct{ r *request }
+
+// Done takes the reply: nothing is left to do, unless the script was missing. A
+// correction that got no reply may have been made, so it isn't made again.
+func (s settlement) Done(reply redisproto.Value, err error) {
+	w := s.r.w
+	defer s.r.drop()
+	defer w.recoverIn("settlement", nil)
+	if err != nil {
+		w.metrics.settleErrors.add(1)
+		return
+	}
+	d := &s.r.decision
+	if d.Reply(reply) == engine.Send {
+		w.metrics.scriptLoads.add(1)
+		s.r.sendSettlement(w.host.Steady())
+		return
+	}
+	if d.Failure != engine.NoFailure {
+		w.metrics.settleErrors.add(1)
+	}
+}
+
+// Status is engine.Ending.
+func (r *request) Status() (int, bool) { return r.settling.status, r.settling.upstream }
+
+// BodyBytes is engine.Ending.
+func (r *request) BodyBytes() int64 { return r.settling.bodyBytes }
+
+// Cost is engine.Ending.
+func (r *request) Cost(from *config.SettleCost) (int64, bool) {
+	n, ok := r.findCost(from)
+	if !ok {
+		r.w.metrics.oddCosts.add(1)
+	}
+	return n, ok
+}
+
+func (r *request) findCost(from *config.SettleCost) (int64, bool) {
+	h := r.w.host
+	switch from.From {
+	case config.SettleHeader, config.SettleTrailer:
+		m := host.ResponseHeaders
+		if from.From == config.SettleTrailer {
+			m = host.ResponseTrailers
+		}
+		v, s := h.HeaderValue(m, from.Name)
+		if s != host.OK {
+			return 0, false
+		}
+		return config.ParseUnits(v)
+	case config.SettleBytes:
+		v, s := h.Property("response\x00size")
+		if s != host.OK || len(v) != 8 {
+			return 0, false
+		}
+		var n int64
+		for i := 7; i >= 0; i-- {
+			n = n<<8 | int64(v[i])
+		}
+		return n, n >= 0 && n <= config.MaxLimit
+	case config.SettleMetadata:
+		r.w.view.Reset(r, &r.w.policy.Source)
+		v, ok := from.Source.Value(&r.w.view)
+		if !ok {
+			return 0, false
+		}
+		return config.ParseUnits(v)
+	case config.SettleJSON:
+		for i := range r.settling.readers {
+			if r.settling.readers[i].from == from {
+				return r.settling.readers[i].reader.Value()
+			}
+		}
+	}
+	return 0, false
+}

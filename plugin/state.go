@@ -1,0 +1,51 @@
+package plugin
+
+import (
+	"strconv"
+
+	"sluice/internal/engine"
+)
+
+// record leaves the decision in filter state, where access logs read it as
+// %FILTER_STATE(wasm.sluice.decision:PLAIN)% and so on.
+func (r *request) record() {
+	h := r.w.host
+	d := &r.decision
+	h.SetProperty("sluice.decision", outcomeText[d.Verdict.Outcome])
+	if l := r.limitName(); l != "" {
+		h.SetProperty("sluice.limit", r.w.scratch(l))
+	}
+	if d.Verdict.Mode == engine.ModeRedis {
+		h.SetProperty("sluice.mode", modeText[d.Verdict.Mode])
+		r.w.text = strconv.AppendInt(r.w.text[:0], r.redisUS, 10)
+		h.SetProperty("sluice.redis_us", r.w.text)
+	}
+}
+
+// scratch is s as bytes, valid until scratch or text is used again.
+func (w *worker) scratch(s string) []byte {
+	w.text = append(w.text[:0], s...)
+	return w.text
+}
+
+var outcomeText = [...][]byte{
+	engine.Admitted:     []byte("admitted"),
+	engine.Rejected:     []byte("rejected"),
+	engine.FailedOpen:   []byte("failed_open"),
+	engine.FailedClosed: []byte("failed_closed"),
+	engine.MissingKey:   []byte("missing_key"),
+}
+
+var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis")}
+
+// limitName is the limit that the decision is about; "" for none.
+func (r *request) limitName() string {
+	d := &r.decision
+	if d.Plan.Missing != nil {
+		return d.Plan.Missing.Name
+	}
+	if d.Verdict.Closest >= 0 {
+		return d.Plan.Charges[d.Verdict.Closest].Limit.Name
+	}
+	return ""
+}

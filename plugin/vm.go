@@ -1,0 +1,64 @@
+// Package plugin joins the engine to a proxy: it holds a request while Redis is
+// asked, lets it go on or answers it, and counts what happened. It makes no
+// decision of its own.
+package plugin
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"sluice/internal/host"
+)
+
+// VM is one worker's virtual machine. Several configurations may live in one
+// while the proxy changes from one to the next.
+type VM struct {
+	types.DefaultVMContext
+	host    host.Host
+	streams map[uint32]*worker // by stream token
+	copies  copies
+}
+
+// NewVM makes the machine's context over a host.
+func NewVM(h host.Host) *VM {
+	return &VM{host: h, streams: make(map[uint32]*worker)}
+}
+
+// NewPluginContext makes one configuration's context.
+func (vm *VM) NewPluginContext(id uint32) types.PluginContext {
+	return &worker{vm: vm, host: vm.host, id: id}
+}
+
+// StreamMessage takes n bytes that came on a stream; unknown tokens are old
+// streams' and are ignored.
+func (vm *VM) StreamMessage(token uint32, n int) {
+	w := vm.streams[token]
+	if w == nil {
+		return
+	}
+	b, s := vm.host.StreamMessage(n)
+	if s != host.OK || len(b) == 0 {
+		return
+	}
+	w.pipe.Received(vm.host.Steady(), token, b)
+}
+
+// StreamClosed takes the end of a stream. The link then has the transport close
+// it, which frees the proxy's side.
+func (vm *VM) StreamClosed(token uint32, code uint32) {
+	if w := vm.streams[token]; w != nil {
+		w.pipe.Closed(vm.host.Steady(), token, closeReason(code))
+	}
+}
+
+// closeReason names the gRPC status that a stream ended with.
+func closeReason(code uint32) string {
+	switch code {
+	case 0:
+		return "closed"
+	case 13:
+		return "connection lost"
+	case 14:
+		return "cluster unavailable"
+	}
+	return "closed by the proxy"
+}

@@ -1,0 +1,209 @@
+package plugin
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"sluice/internal/config"
+	"sluice/internal/engine"
+	"sluice/internal/host"
+	"sluice/internal/link"
+	"sluice/internal/protostruct"
+	"sluice/internal/source"
+)
+
+const (
+	// fastTickMS is the period while calls wait for Redis. Envoy's timers step
+	// by 4 ms; a 5 ms tick would fire each 8.
+	fastTickMS = 4
+	// slowTickMS is the period otherwise; the first fast tick that finds
+	// nothing pending returns to it.
+	slowTickMS = 1000
+)
+
+// worker is one configuration in one worker: its policy, its pipe to Redis and
+// what it counts.
+type worker struct {
+	types.DefaultPluginContext
+	vm      *VM
+	host    host.Host
+	id      uint32
+	policy  *config.Policy
+	engine  *engine.Engine
+	pipe    *link.Pipe
+	metrics metrics
+	answers answers
+	logs    throttle
+	waiting waiting
+	delays  delays
+	print   uint64   // of the configuration's text
+	tags    []string // headers that only the plugin may set
+	// clientWarned keeps the word on unknown addresses to one.
+	clientWarned bool
+
+	tickMS   uint32
+	view     source.View
+	command  []byte // reused for each command sent
+	text     []byte // reused for each filter state
+	pool     pool
+	idPrefix []byte // this worker's random share of request ids
+	seq      uint64
+}
+
+// OnPluginStart loads the configuration. With an error in it every error is
+// logged and the load fails, so a running configuration stays.
+func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
+	status = types.OnPluginStartStatusFailed
+	defer w.recoverIn("configure", nil)
+	w.metrics.defineGlobal(w.host)
+	text := w.configuration()
+	w.print = fingerprint(text)
+	policy, errs := config.Parse(text)
+	if len(errs) > 0 {
+		w.metrics.configErrors.add(int64(len(errs)))
+		for _, e := range errs {
+			w.host.Log(host.Error, "sluice: configuration: "+e.Error())
+		}
+		return types.OnPluginStartStatusFailed
+	}
+	if name := policy.HashSecretEnv; name != "" {
+		secret := w.host.Env(name)
+		if secret == "" {
+			// Keys hashed with a known secret could be guessed, so this isn't run.
+			w.metrics.configErrors.add(1)
+			w.host.Log(host.Error, "sluice: configuration: hash_secret_env: the environment variable "+name+" is empty or not passed to the plugin")
+			return types.OnPluginStartStatusFailed
+		}
+		policy.SetHashSecret([]byte(secret))
+	}
+	w.policy = policy
+	w.engine = engine.New(policy)
+	w.metrics.define(w.host, policy)
+	w.answers.compile(policy)
+	w.tags = tagHeaders(policy)
+	w.pipe = link.NewPipe(transport{w}, w.pipeOptions())
+	w.idPrefix = w.randomID()
+	w.tick(slowTickMS)
+	return types.OnPluginStartStatusOK
+}
+
+// configuration is the configuration's text: JSON, or a Struct's bytes, which
+// begin with its first field's tag and read as nothing else.
+func (w *worker) configuration() []byte {
+	text, s := w.host.PluginConfiguration()
+	if s != host.OK || len(text) == 0 || text[0] != '\n' {
+		return text
+	}
+	if json, err := protostruct.AppendJSON(nil, text); err == nil {
+		return json
+	}
+	return text
+}
+
+// pipeOptions are the link's settings from the policy.
+func (w *worker) pipeOptions() link.Options {
+	r := &w.policy.Redis
+	password := r.Password
+	if r.PasswordEnv != "" {
+		password = w.host.Env(r.PasswordEnv)
+		if password == "" {
+			w.host.Log(host.Warn, "sluice: redis.password_env: the environment variable "+r.PasswordEnv+" is empty or not passed to the plugin")
+		}
+	}
+	return link.Options{
+		Username: r.Username,
+		Password: password,
+		DB:       int(r.DB),
+		Rand:     w.random,
+		Observer: observer{w},
+	}
+}
+
+// random is a source of jitter.
+func (w *worker) random() uint32 {
+	var b [4]byte
+	w.host.Random(b[:])
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}
+
+// randomID makes the part of request ids that no other worker shares.
+func (w *worker) randomID() []byte {
+	var b [6]byte
+	w.host.Random(b[:])
+	const digits = "0123456789abcdefghijklmnopqrstuv"
+	id := make([]byte, 0, 11)
+	for _, x := range b {
+		id = append(id, digits[x>>4], digits[x&15])
+	}
+	return append(id[:10], '-')
+}
+
+// appendRequestID appends a text that no other hit has.
+func (w *worker) appendRequestID(dst []byte) []byte {
+	w.seq++
+	return strconv.AppendUint(append(dst, w.idPrefix...), w.seq, 36)
+}
+
+// tick asks for a period, once for each change.
+func (w *worker) tick(ms uint32) {
+	if w.tickMS != ms {
+		w.tickMS = ms
+		w.host.SetTick(ms)
+	}
+}
+
+// OnTick lets deadlines expire.
+func (w *worker) OnTick() {
+	defer w.recoverIn("tick", nil)
+	if w.pipe == nil {
+		return
+	}
+	now := w.host.Steady()
+	next := w.pipe.Tick(now)
+	w.retryDue(now)
+	w.releaseDue(now)
+	if next == 0 && len(w.waiting.queue) == 0 && w.delays.len() == 0 {
+		w.tick(slowTickMS)
+	}
+}
+
+// now is the gateway's time where the engine needs it, else 0: asking costs a
+// host call.
+func (w *worker) now() int64 {
+	if w.engine.NeedsNow() {
+		return w.host.Now()
+	}
+	return 0
+}
+
+// send sends the command that r's decision asks for. Each attempt has the same
+// request id: one that was carried out after all is then known again where the
+// algorithm keeps ids.
+func (w *worker) send(r *request, now int64) error {
+	if len(r.callID) == 0 {
+		r.callID = w.appendRequestID(r.callID)
+	}
+	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
+	r.hold()
+	if err := w.pipe.Send(now, w.command, r.deadline, r); err != nil {
+		r.refs--
+		return err
+	}
+	w.tick(fastTickMS)
+	return nil
+}
+
+// NewHttpContext makes one request's context.
+func (w *worker) NewHttpContext(id uint32) types.HttpContext {
+	return w.pool.get(w, id)
+}
+
+// OnPluginDone is asked when the configuration is replaced and its last request
+// is gone.
+func (w *worker) OnPluginDone() bool {
+	if w.pipe != nil {
+		w.pipe.Close(w.host.Steady())
+	}
+	return true
+}
