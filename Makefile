@@ -1,0 +1,114 @@
+# Everything that is done with this project; plain `make` lists it.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+TOOLS := $(CURDIR)/.tools
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+FUZZTIME ?= 20s
+BENCH ?= .
+# For example make bench BENCHFLAGS='-rounds 1 -rows rejecting -out -'
+BENCHFLAGS ?=
+
+# The plugin is standard Go. Its SDK has host calls without bodies, which
+# internal/goabi supplies: -tags tinygo picks them, -complete=false allows them.
+WASM := GOOS=wasip1 GOARCH=wasm
+WASM_FLAGS := -tags tinygo -gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false
+PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
+
+# go build itself knows whether there is anything to do.
+.PHONY: FORCE
+build/sluice.wasm: FORCE
+	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w' -o $@ .
+
+build/sluice: FORCE
+	go build -o $@ ./cmd/sluice
+
+.PHONY: run
+run: build ## start Redis and Envoy with the plugin, and say what to type next
+	@build/sluice dev
+
+# Packages that start servers would disturb each other if more ran at a time.
+.PHONY: test
+test: build ## run every test: unit, emulator, script and end-to-end
+	go test -p 2 -timeout 20m ./...
+
+.PHONY: bench
+bench: build ## measure beside what people use today, into docs/benchmarks.md
+	go run ./bench $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: build ## run the Go benchmarks; BENCH picks some
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	@for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: generate
+generate: ## make the generated files anew
+	go generate ./...
+
+.PHONY: check
+check: format vet lint tidy generated words ## format, vet, linters, generated files, dependency directions
+
+.PHONY: format
+format:
+	@wrong=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$wrong" ]; then echo "gofmt would change:"; echo "$$wrong"; exit 1; fi
+
+.PHONY: vet
+vet:
+	go vet ./...
+	$(WASM) go vet -unsafeptr=false $(WASM_FLAGS) $(PLUGIN_PACKAGES)
+	go test -run 'TestDependencyDirections|TestStandardLibraryOnly|TestModuleStaysSmall' .
+
+.PHONY: lint
+lint: $(GOLANGCI)
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	mkdir -p $(TOOLS)/bin
+	GOBIN=$(TOOLS)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/bin/golangci-lint $@
+
+.PHONY: tidy
+tidy:
+	go mod tidy -diff
+	go mod verify
+
+# Compares by content, so that work in progress doesn't count as out of date.
+.PHONY: generated
+generated:
+	@sums() { git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null || true; }; \
+	before=$$(sums); go generate ./...; after=$$(sums); \
+	if [ "$$before" != "$$after" ]; then \
+	  echo "generated files were out of date (make generate has just mended them):"; \
+	  diff <(echo "$$before") <(echo "$$after") | awk '/^>/ {print $$3}'; exit 1; \
+	fi
+
+# What must not be published: places of one machine, addresses of package
+# registries, conflict marks.
+.PHONY: words
+words:
+	@found=$$(git ls-files -co --exclude-standard -z | xargs -0 grep -nIE \
+	  '/wor[k]/(main|shared)|py[p]i\.org|files\.python[h]osted|proxy\.go[l]ang\.org|registry\.np[m]js|deb\.de[b]ian\.org|^(<{7}|>{7}) ' || true); \
+	if [ -n "$$found" ]; then echo "$$found"; echo "these words must not be in the project"; exit 1; fi
+
+.PHONY: clean
+clean: ## remove what was built; downloaded tools stay
+	rm -rf build
