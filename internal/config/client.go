@@ -10,7 +10,7 @@ import (
 
 var clientTable = &table[source.Client]{
 	name: "client_ip",
-	doc:  "One way at most; without any, the client is the peer of the connection. Envoy has to be told `use_remote_address: true`: else all of X-Forwarded-For is the caller's own word.",
+	doc:  "One way at most; without any, the client is the peer of the connection. Envoy has to be told `use_remote_address: true`: else all of X-Forwarded-For is the caller's own word, and the address counts as missing. What Envoy itself appends there for the peer isn't counted; so `skip_xff_append` can't be used together with peers on the same machine.",
 	fields: []field[source.Client]{
 		row("trusted_hops", integer(0, source.MaxTrustedHops), "0", "How many proxies in front of this one are believed: the client is this many entries left of the peer in X-Forwarded-For.",
 			func(t *source.Client, v int64) { t.TrustedHops = int(v) }),

@@ -24,6 +24,9 @@ func conditions() kind[*match.Matcher] {
 	}
 }
 
+// maxConditions bounds the conditions that have to hold together.
+const maxConditions = 64
+
 // maxAlternatives bounds the list of one condition.
 const maxAlternatives = 20_000
 
@@ -32,6 +35,11 @@ func parseConditions(p *parser, v gjson.Result) (*match.Matcher, bool) {
 		return nil, p.want(v, "an object of conditions")
 	}
 	before := p.failures()
+	n := 0
+	v.ForEach(func(_, _ gjson.Result) bool { n++; return n <= maxConditions })
+	if n > maxConditions {
+		return nil, p.fail(v, "at most "+strconv.Itoa(maxConditions)+" conditions can be given together")
+	}
 	outer := p.scope
 	var all []match.Condition
 	one := func(k, val gjson.Result) {
@@ -176,7 +184,7 @@ func parseSource(p *parser, v gjson.Result) (source.Source, bool) {
 // sourceError records an error of source.Parse.
 func sourceError(p *parser, v gjson.Result, err error) bool {
 	var unknown *source.UnknownError
-	if !errors.As(err, &unknown) {
+	if !errors.As(err, &unknown) || p.full() {
 		return p.fail(v, err.Error())
 	}
 	var names []string

@@ -196,11 +196,3 @@ func mapped[U, V any](k kind[U], f func(p *parser, v gjson.Result, u U) (V, bool
 		return f(p, v, u)
 	}}
 }
-
-// described gives a kind's type a name and a line of documentation.
-func described[V any](k kind[V], name, doc string) kind[V] {
-	t := *k.typ
-	t.Name, t.Doc = name, doc
-	k.typ = &t
-	return k
-}

@@ -33,7 +33,7 @@ var overrideTable = &table[Override]{
 	fields: []field[Override]{
 		must(row("when", conditions(), "", "Which requests; of several overrides the first that matches counts.",
 			func(t *Override, v *match.Matcher) { t.When = v })),
-		row("rate", oneOrList(rate()), "", "Their rate.",
+		row("rate", rateList(), "", "Their rate.",
 			func(t *Override, v []Rate) { t.rates = v }),
 		row("burst", integer(1, MaxLimit), "", "Their burst.",
 			func(t *Override, v int64) { t.burst = &v }),

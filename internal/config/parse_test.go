@@ -355,6 +355,7 @@ func TestBadJSON(t *testing.T) {
 		`{"a":`:                             "5: not valid JSON: it ends too early",
 		`{"limits":[],"limits":[]}`:         "13: limits: given twice",
 		`{"limits":[],"limit\u0073":[]}`:    "13: limits: given twice",
+		`{"limits":[],"":1}`:                `13: [""]: unknown field`,
 		`{"limits":[{"name":1,"name":2}]}`:  "21: limits[0].name: given twice",
 		strings.Repeat("[", 1_000_000):      "33: nested more than 32 deep",
 		strings.Repeat(`{"a":`, 200_000):    "165: nested more than 32 deep",

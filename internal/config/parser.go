@@ -24,10 +24,10 @@ type parser struct {
 // step is one element of a path.
 type step struct {
 	name  string
-	index int // of a list's item when name is ""
+	index int // of a list's item; -1 for a field
 }
 
-func (p *parser) in(name string)   { p.path = append(p.path, step{name: name}) }
+func (p *parser) in(name string)   { p.path = append(p.path, step{name: name, index: -1}) }
 func (p *parser) item(i int)       { p.path = append(p.path, step{index: i}) }
 func (p *parser) out()             { p.path = p.path[:len(p.path)-1] }
 func (p *parser) failures() int    { return p.total }
@@ -36,7 +36,7 @@ func (p *parser) at() (out string) { return pathText(p.path) }
 func pathText(steps []step) string {
 	out := ""
 	for _, s := range steps {
-		if s.name != "" {
+		if s.index < 0 {
 			out = FieldPath(out, s.name)
 		} else {
 			out = ItemPath(out, s.index)
@@ -52,12 +52,16 @@ func (p *parser) fail(v gjson.Result, message string) bool {
 
 // suggest is fail with what was probably meant.
 func (p *parser) suggest(v gjson.Result, message, suggestion string) bool {
+	keep := !p.full()
 	p.total++
-	if len(p.errs) < maxErrors {
+	if keep {
 		p.errs = append(p.errs, Error{Path: p.at(), Message: message, Suggestion: suggestion, Offset: v.Index})
 	}
 	return false
 }
+
+// full reports whether further errors are only counted.
+func (p *parser) full() bool { return p.total >= maxErrors }
 
 // failField is fail at a field of the object where the parser is.
 func (p *parser) failField(v gjson.Result, name, message, suggestion string) bool {

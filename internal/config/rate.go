@@ -98,9 +98,22 @@ type rates struct {
 	from *RateFrom
 }
 
+// maxRates bounds the windows of one limit.
+const maxRates = 16
+
+// rateList is a rate or a list of them.
+func rateList() kind[[]Rate] {
+	return mapped(oneOrList(rate()), func(p *parser, v gjson.Result, l []Rate) ([]Rate, bool) {
+		if len(l) > maxRates {
+			return nil, p.fail(v, "a limit has at most "+strconv.Itoa(maxRates)+" rates")
+		}
+		return l, true
+	})
+}
+
 // anyRate is a rate, a list of rates, or where the request has its own.
 func anyRate() kind[rates] {
-	fixed := oneOrList(rate())
+	fixed := rateList()
 	return kind[rates]{
 		typ: &Type{Kind: AnyOfType, AnyOf: append([]*Type{rateFromTable.typ()}, fixed.typ.AnyOf...)},
 		parse: func(p *parser, v gjson.Result) (rates, bool) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -62,7 +63,7 @@ func rejectFields(defaults bool) []field[Reject] {
 	return []field[Reject]{
 		row("status", integer(400, 599), def("429"), "The answer's status.",
 			func(t *Reject, v int64) { t.Status = uint32(v) }),
-		row("body", body(), def(`"json"`), "The body: `json`, `problem` (RFC 9457), `text`, or a template with %LIMIT%, %RETRY_AFTER%, %MESSAGE%, %CODE% and %STATUS%.",
+		row("body", body(), def(`"json"`), "The body: `json`, `problem` (RFC 9457), `text`, or a template with `%LIMIT%`, `%RETRY_AFTER%`, `%MESSAGE%`, `%CODE%` and `%STATUS%`; `%%` is a percent sign.",
 			func(t *Reject, v Reject) { t.Body, t.Template = v.Body, v.Template }),
 		row("content_type", text(Type{Pattern: "^[\\x20-\\x7e]+$"}, headerValue), "", "The body's type; default what fits `body`.",
 			func(t *Reject, v string) { t.ContentType = v }),
@@ -179,6 +180,9 @@ func template(p *parser, v gjson.Result, s string) ([]Piece, bool) {
 	return pieces, true
 }
 
+// maxHeaders bounds the headers that are added to an answer.
+const maxHeaders = 32
+
 // headers is an object of header names and values.
 func headers() kind[[][2]string] {
 	return kind[[][2]string]{
@@ -190,6 +194,9 @@ func headers() kind[[][2]string] {
 			before := p.failures()
 			var out [][2]string
 			v.ForEach(func(k, val gjson.Result) bool {
+				if len(out) == maxHeaders {
+					return p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
+				}
 				p.in(k.Str)
 				defer p.out()
 				name := strings.ToLower(k.Str)
@@ -211,9 +218,6 @@ func headers() kind[[][2]string] {
 				out = append(out, [2]string{name, val.Str})
 				return true
 			})
-			if len(out) > 32 {
-				p.fail(v, "at most 32 headers can be added")
-			}
 			return out, p.failures() == before
 		},
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 )
@@ -59,22 +60,25 @@ type table[T any] struct {
 	// finds a field's value in the text; it doesn't exist when absent.
 	finish func(p *parser, v gjson.Result, given func(name string) gjson.Result, t *T)
 
-	defaults *T
+	once     sync.Once
+	defaults T
 }
 
 // zero returns a T with every default set. What its fields point to is shared,
 // and never written to.
-func (o *table[T]) zero(p *parser) T {
-	if o.defaults == nil {
-		d := new(T)
+func (o *table[T]) zero() T {
+	o.once.Do(func() {
+		p := &parser{policy: new(Policy)}
 		for i := range o.fields {
 			if f := &o.fields[i]; f.info.Default != "" {
-				f.set(p, gjson.Parse(f.info.Default), d)
+				f.set(p, gjson.Parse(f.info.Default), &o.defaults)
 			}
 		}
-		o.defaults = d
-	}
-	return *o.defaults
+		if p.total > 0 {
+			panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
+		}
+	})
+	return o.defaults
 }
 
 // parse reads an object. It reports all that is wrong and returns false when
@@ -89,7 +93,7 @@ func (o *table[T]) parse(p *parser, v gjson.Result) (T, bool) {
 // read.
 func (o *table[T]) parseInto(p *parser, v gjson.Result, t *T) bool {
 	before := p.failures()
-	*t = o.zero(p)
+	*t = o.zero()
 	if !v.IsObject() {
 		return p.want(v, "an object")
 	}
@@ -139,6 +143,10 @@ func (o *table[T]) parseInto(p *parser, v gjson.Result, t *T) bool {
 }
 
 func (o *table[T]) unknown(p *parser, k gjson.Result) {
+	if p.full() {
+		p.failField(k, k.Str, "unknown field", "")
+		return
+	}
 	names := make([]string, 0, len(o.fields))
 	for i := range o.fields {
 		if !o.fields[i].soon || p.all {

@@ -50,8 +50,12 @@ func (k *Key) Hashed(h *Hasher) *Key {
 
 // ParsePart reads one part: a source, or several joined by " or ".
 func ParsePart(text string) (Part, error) {
+	alternatives := strings.SplitN(text, " or ", MaxParts+1)
+	if len(alternatives) > MaxParts {
+		return nil, errors.New("a key's part has at most 16 alternatives")
+	}
 	var p Part
-	for _, alt := range strings.Split(text, " or ") {
+	for _, alt := range alternatives {
 		s, err := source.Parse(strings.TrimSpace(alt))
 		if err != nil {
 			return nil, err
@@ -62,9 +66,6 @@ func ParsePart(text string) (Part, error) {
 			}
 		}
 		p = append(p, s)
-	}
-	if len(p) > MaxParts {
-		return nil, errors.New("a key's part has at most 16 alternatives")
 	}
 	return p, nil
 }

@@ -81,6 +81,7 @@ func TestBadConditions(t *testing.T) {
 		{"header:a", "ok,~(", "bad regular expression", 1},
 		{"header:a", "~" + strings.Repeat("a", 2000), "at most 1024 bytes", 0},
 		{"header:a", "~(a{1000}){1000}", "bad regular expression", 0},
+		{"header:a", "~" + strings.Repeat("a{999}", 5), "repeats too much", 0},
 		{"path", "api", "begins with /", 0},
 		{"path", "/a,/b?c", "no query", 1},
 		{"path", "/a*", "* stands only at the end", 0},

@@ -1,7 +1,9 @@
 package match
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
 
 	"sluice/internal/source"
 )
@@ -19,8 +21,27 @@ func (c *common) Source() source.Source { return c.src }
 
 func (c *common) String() string { return describe(c.src, c.texts) }
 
-// maxRegexp bounds a regular expression, bytes.
-const maxRegexp = 1024
+// Bounds on a regular expression: its text, and what it compiles to. What a
+// value costs grows with both.
+const (
+	maxRegexp      = 1024 // bytes
+	maxRegexpSteps = 2000
+)
+
+func compileRegexp(text string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Inst) > maxRegexpSteps {
+		return nil, errors.New("it repeats too much")
+	}
+	return regexp.Compile(text)
+}
 
 // take compiles text if it is one of the common alternatives. flags stand
 // before every regular expression.
@@ -36,7 +57,7 @@ func (c *common) take(i int, text, flags string) (bool, error) {
 		if len(text) > maxRegexp {
 			return true, &TextError{i, "a regular expression has at most 1024 bytes"}
 		}
-		re, err := regexp.Compile(flags + text[1:])
+		re, err := compileRegexp(flags + text[1:])
 		if err != nil {
 			return true, &TextError{i, regexpMessage(err)}
 		}

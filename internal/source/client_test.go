@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"sluice/internal/source"
 	"sluice/internal/source/sourcetest"
 )
@@ -195,6 +197,40 @@ func FuzzCIDRs(f *testing.F) {
 		c.Add(q)
 		if got, want := c.Contains(x), p.Contains(x) || q.Contains(x); got != want {
 			t.Fatalf("%v in {%v, %v}: %v, want %v", x, p, q, got, want)
+		}
+	})
+}
+
+func TestCIDRsAgreeWithTryingAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		addr := func() netip.Addr {
+			// Few bits vary, so that prefixes meet.
+			b := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x80, 0xff}), 16, 16).Draw(t, "bytes")
+			if rapid.Bool().Draw(t, "v4") {
+				return netip.AddrFrom4([4]byte(b[:4]))
+			}
+			return netip.AddrFrom16([16]byte(b)).Unmap()
+		}
+		var all []netip.Prefix
+		var c source.CIDRs
+		for range rapid.IntRange(0, 30).Draw(t, "ranges") {
+			a := addr()
+			p := netip.PrefixFrom(a, rapid.IntRange(0, a.BitLen()).Draw(t, "bits")).Masked()
+			all = append(all, p)
+			c.Add(p)
+		}
+		for range 20 {
+			a := addr()
+			want := false
+			for _, p := range all {
+				want = want || p.Contains(a)
+			}
+			if got := c.Contains(a); got != want {
+				t.Fatalf("%v in %v: %v, want %v", a, all, got, want)
+			}
+		}
+		if c.Len() != len(all) {
+			t.Fatalf("%d ranges, want %d", c.Len(), len(all))
 		}
 	})
 }

@@ -49,18 +49,18 @@ func parseNetwork(arg string) (Source, error) {
 	four, six, both := strings.Cut(arg, ",")
 	n := network{v6: defaultV6}
 	var ok bool
-	if n.v4, ok = bits(four, 32); !ok {
+	if n.v4, ok = prefixLen(four, 32); !ok {
 		return nil, errors.New("the bits of an IPv4 network go from 1 to 32, as in ip/24")
 	}
 	if both {
-		if n.v6, ok = bits(six, 128); !ok {
+		if n.v6, ok = prefixLen(six, 128); !ok {
 			return nil, errors.New("the bits of an IPv6 network go from 1 to 128, as in ip/24,64")
 		}
 	}
 	return n, nil
 }
 
-func bits(s string, most int) (int, bool) {
+func prefixLen(s string, most int) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 8)
 	return int(n), err == nil && n >= 1 && int(n) <= most
 }

@@ -43,10 +43,7 @@ type Kind struct {
 var kinds []*Kind
 
 // register adds a kind; each kind's file calls it once.
-func register(k Kind) *Kind {
-	kinds = append(kinds, &k)
-	return &k
-}
+func register(k Kind) { kinds = append(kinds, &k) }
 
 // Kinds lists every kind of source, in a stable order.
 func Kinds() []*Kind { return kinds }

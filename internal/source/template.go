@@ -73,7 +73,7 @@ func ParseTemplate(text string, o *Options) (*Template, error) {
 		}
 	}
 	if len(names) > 0 {
-		return nil, errors.New("a parameter can't be followed by ..")
+		return nil, errors.New("after a parameter there can't be a .. segment")
 	}
 	if len(t.segments) > maxSegments {
 		return nil, errors.New("a path has at most 64 segments")

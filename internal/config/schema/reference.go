@@ -128,7 +128,7 @@ func (w *page) types() {
 	w.line("")
 	w.line("### rate")
 	w.line("")
-	w.line("A number of units, a slash and a window: `100/s`, `60/min`, `1000/hour`, `10000/day`, `5/250ms`, `20/15min`. The window is a duration, whose number may be left out when it is 1. `0/s` rejects everything. At most 2^48 units.")
+	w.line("A number of units, a slash and a window: `100/s`, `60/min`, `1000/hour`, `10000/day`, `5/250ms`, `20/15min`. The window is a duration, whose number may be left out when it is 1. `0/s` rejects everything. At most 2^48 - 1 units. With `algorithm: calendar` the window is an `hour`, `day`, `week`, `month` or `year` of the calendar.")
 	w.line("")
 	w.line("A list of rates is several windows on one key, all of which hold; each is named by the limit and its window, such as `per-user-1s` and `per-user-1d`, and has a counter of its own.")
 	w.line("")

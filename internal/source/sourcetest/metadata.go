@@ -38,16 +38,16 @@ func object(fields map[string]any) []byte {
 func value(v any) []byte {
 	switch v := v.(type) {
 	case nil:
-		return []byte{1<<3 | 0, 0}
+		return []byte{1 << 3, 0}
 	case float64:
 		return binary.LittleEndian.AppendUint64([]byte{2<<3 | 1}, math.Float64bits(v))
 	case string:
 		return appendBytes(nil, 3, []byte(v))
 	case bool:
 		if v {
-			return []byte{4<<3 | 0, 1}
+			return []byte{4 << 3, 1}
 		}
-		return []byte{4<<3 | 0, 0}
+		return []byte{4 << 3, 0}
 	case map[string]any:
 		return appendBytes(nil, 5, object(v))
 	case []any:
