@@ -23,30 +23,45 @@ type answers struct {
 func (a *answers) compile(p *config.Policy) {
 	a.policy = p
 	a.items = nil
-	p.EachRate(func(_ *config.Limit, r *config.Rate) {
+	p.EachRate(func(l *config.Limit, r *config.Rate) {
 		for len(a.items) <= r.ID {
 			a.items = append(a.items, "")
 		}
-		a.items[r.ID] = policyItem(r)
+		if r.Params.Calendar == nil {
+			a.items[r.ID] = string(appendItem(nil, l, r, r.Params.WindowMS))
+		}
 	})
 }
 
-// item is a rate's member of ratelimit-policy.
-func (a *answers) item(r *config.Rate) string {
-	if r.ID >= 0 {
-		return a.items[r.ID]
+// appendItem appends one member of ratelimit-policy, as the IETF's draft 10 has
+// it: w is whole seconds, so a window below one has none.
+func appendItem(dst []byte, l *config.Limit, r *config.Rate, windowMS int64) []byte {
+	dst = append(append(dst, '"'), r.Name...)
+	dst = strconv.AppendInt(append(dst, `";q=`...), r.Params.Limit, 10)
+	switch {
+	case l.Algorithm.Holds:
+		return append(dst, `;qu="concurrent-requests"`...)
+	case l.Cost.BodyBytes, l.Settle != nil && l.Settle.Cost != nil && l.Settle.Cost.From == config.SettleBytes:
+		dst = append(dst, `;qu="content-bytes"`...)
 	}
-	return policyItem(r)
+	if windowMS >= 1000 {
+		dst = strconv.AppendInt(append(dst, ";w="...), seconds(windowMS), 10)
+	}
+	return dst
 }
 
-// policyItem is one member of ratelimit-policy, as the IETF's draft 10 has it:
-// w is whole seconds, so a window below one has none.
-func policyItem(r *config.Rate) string {
-	s := `"` + r.Name + `";q=` + strconv.FormatInt(r.Params.Limit, 10)
-	if r.Params.WindowMS >= 1000 {
-		s += ";w=" + strconv.FormatInt(seconds(r.Params.WindowMS), 10)
+// appendCharge appends a charge's member of ratelimit-policy. at is the time of
+// the decision: the periods of a calendar differ in length.
+func (a *answers) appendCharge(dst []byte, c *engine.Charge, at int64) []byte {
+	r := c.Rate
+	if cal := r.Params.Calendar; cal != nil {
+		s := cal.Starts(at)
+		return appendItem(dst, c.Limit, r, s[2]-s[1])
 	}
-	return s
+	if r.ID >= 0 {
+		return append(dst, a.items[r.ID]...)
+	}
+	return appendItem(dst, c.Limit, r, r.Params.WindowMS) // the request's own rate
 }
 
 // seconds rounds milliseconds up.
@@ -83,7 +98,7 @@ func (a *answers) fields(d *engine.Decision) fields {
 		return f
 	}
 	if a.policy.Headers.RateLimit {
-		f.policy = a.policyList(&d.Plan)
+		f.policy = a.policyList(d)
 		from := len(a.values)
 		t := append(a.values, '"')
 		t = append(t, c.Rate.Name...)
@@ -107,34 +122,29 @@ func (a *answers) fields(d *engine.Decision) fields {
 }
 
 // policyList joins the items of the live limits that matched; one alone, the
-// usual case, costs nothing.
-func (a *answers) policyList(p *engine.Plan) string {
-	first, more := -1, false
-	for i := range p.Charges {
-		if !p.Charges[i].Shown() {
+// usual case, is there already.
+func (a *answers) policyList(d *engine.Decision) string {
+	from, only := len(a.values), -1
+	for i := range d.Plan.Charges {
+		c := &d.Plan.Charges[i]
+		if !c.Shown() {
 			continue
 		}
-		if first >= 0 {
-			more = true
-			break
-		}
-		first = i
-	}
-	if first < 0 {
-		return ""
-	}
-	if !more {
-		return a.item(p.Charges[first].Rate)
-	}
-	from := len(a.values)
-	for i := range p.Charges {
-		if !p.Charges[i].Shown() {
+		if only < 0 && c.Rate.ID >= 0 && a.items[c.Rate.ID] != "" && len(a.values) == from {
+			only = i // perhaps nothing has to be joined
 			continue
+		}
+		if only >= 0 {
+			a.values = a.appendCharge(a.values, &d.Plan.Charges[only], d.Verdict.AtUS)
+			only = -1
 		}
 		if len(a.values) > from {
 			a.values = append(a.values, ", "...)
 		}
-		a.values = append(a.values, a.item(p.Charges[i].Rate)...)
+		a.values = a.appendCharge(a.values, c, d.Verdict.AtUS)
+	}
+	if only >= 0 {
+		return a.items[d.Plan.Charges[only].Rate.ID]
 	}
 	return a.value(from)
 }

@@ -15,6 +15,7 @@ type Variant struct {
 	// Unlimited requests are not counted.
 	Unlimited bool
 	Shadow    bool
+	Cost      *Cost // nil for the limit's own
 }
 
 // Override gives the requests that it matches a Variant of their own.
@@ -37,6 +38,8 @@ var overrideTable = &table[Override]{
 			func(t *Override, v []Rate) { t.rates = v }),
 		row("burst", integer(1, MaxLimit), "", "Their burst.",
 			func(t *Override, v int64) { t.burst = &v }),
+		row("cost", cost(), "", "How many units each of them counts.",
+			func(t *Override, v Cost) { t.Cost = &v }),
 		row("unlimited", boolean(), "false", "They are not counted.",
 			func(t *Override, v bool) { t.Unlimited = v }),
 		row("shadow", boolean(), "", "They are counted and never rejected, or rejected although the limit is a shadow.",
@@ -44,7 +47,7 @@ var overrideTable = &table[Override]{
 	},
 	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *Override) {
 		changes := 0
-		for _, name := range []string{"rate", "burst", "shadow"} {
+		for _, name := range []string{"rate", "burst", "cost", "shadow"} {
 			if !given(name).Exists() {
 				continue
 			}
@@ -54,7 +57,7 @@ var overrideTable = &table[Override]{
 			}
 		}
 		if changes == 0 && !given("unlimited").Exists() {
-			p.fail(v, "needs rate, burst, unlimited or shadow")
+			p.fail(v, "needs rate, burst, cost, unlimited or shadow")
 		}
 	},
 }

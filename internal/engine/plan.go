@@ -53,7 +53,11 @@ func (e *Engine) add(v *source.View, p *Plan, l *config.Limit) bool {
 	if va.Unlimited {
 		return true
 	}
-	cost, ok := p.cost(v, l)
+	c := &l.Cost
+	if va.Cost != nil {
+		c = va.Cost
+	}
+	cost, ok := p.cost(v, c)
 	if !ok {
 		p.OddCosts++
 	}
@@ -113,11 +117,11 @@ func (p *Plan) guard(start, counter int) {
 	p.Charges = append(p.Charges, c)
 }
 
-// cost is what the request costs at a limit as far as its headers tell; false
-// when they should and don't.
-func (p *Plan) cost(v *source.View, l *config.Limit) (int64, bool) {
-	if !l.Cost.BodyBytes {
-		cost, odd := l.Cost.Of(v)
+// cost is what the request costs as far as its headers tell; false when they
+// should and don't.
+func (p *Plan) cost(v *source.View, c *config.Cost) (int64, bool) {
+	if !c.BodyBytes {
+		cost, odd := c.Of(v)
 		return cost, !odd
 	}
 	if text, ok := v.Header("content-length"); ok {

@@ -3,6 +3,8 @@
 // by. It is not part of the plugin.
 package schema
 
+//go:generate sh -c "cd ../../.. && go run ./internal/config/gen"
+
 import (
 	"bytes"
 	"encoding/json"
