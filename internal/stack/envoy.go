@@ -80,7 +80,7 @@ func StartEnvoy(ctx context.Context, o EnvoyOptions) (*Envoy, error) {
 		return nil, err
 	}
 	e := &Envoy{proc: proc}
-	if err := proc.waitReady(envoyReady, func() error { return e.ready(ctx, adminFile) }); err != nil {
+	if err := proc.waitReady(ctx, envoyReady, func() error { return e.ready(ctx, adminFile) }); err != nil {
 		proc.Kill()
 		var ended *EndedError
 		if errors.As(err, &ended) && strings.Contains(ended.Tail, "cannot bind") {
@@ -97,9 +97,6 @@ func StartEnvoy(ctx context.Context, o EnvoyOptions) (*Envoy, error) {
 }
 
 func (e *Envoy) ready(ctx context.Context, adminFile string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if e.Admin == "" {
 		addr, err := os.ReadFile(adminFile)
 		if err != nil {

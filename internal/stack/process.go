@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -149,8 +150,8 @@ func (e *EndedError) Error() string {
 }
 
 // waitReady polls ready every few milliseconds until it returns nil, the
-// process ends or limit passes.
-func (p *Process) waitReady(limit time.Duration, ready func() error) error {
+// process ends, limit passes or ctx is done.
+func (p *Process) waitReady(ctx context.Context, limit time.Duration, ready func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
 		err := ready()
@@ -160,6 +161,8 @@ func (p *Process) waitReady(limit time.Duration, ready func() error) error {
 		select {
 		case <-p.done:
 			return p.endError()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", p.Name, ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {

@@ -117,7 +117,7 @@ func TestWaitReadyTellsHowAProcessEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = p.waitReady(time.Minute, func() error { return errors.New("not yet") })
+	err = p.waitReady(t.Context(), time.Minute, func() error { return errors.New("not yet") })
 	var ended *EndedError
 	if !errors.As(err, &ended) {
 		t.Fatalf("got %v", err)
@@ -133,7 +133,7 @@ func TestWaitReadyGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	err = p.waitReady(30*time.Millisecond, func() error { return errors.New("the reason") })
+	err = p.waitReady(t.Context(), 30*time.Millisecond, func() error { return errors.New("the reason") })
 	if err == nil || !strings.Contains(err.Error(), "the reason") {
 		t.Errorf("got %v", err)
 	}

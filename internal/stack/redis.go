@@ -98,7 +98,7 @@ func (r *Redis) Start() error {
 		return err
 	}
 	r.proc = proc
-	err = proc.waitReady(redisReady, func() error {
+	err = proc.waitReady(context.Background(), redisReady, func() error {
 		// Another server may answer on a port that this one couldn't have.
 		if !logSays(log, said, "eady to accept connections") {
 			return errors.New("its log doesn't say that it is ready")

@@ -51,7 +51,7 @@ func (c *RedisCluster) start(o RedisOptions, masters int) error {
 		return err
 	}
 	for _, node := range c.Nodes {
-		if err := node.proc.waitReady(clusterReady, func() error { return node.serves(masters) }); err != nil {
+		if err := node.proc.waitReady(ctx, clusterReady, func() error { return node.serves(masters) }); err != nil {
 			return err
 		}
 	}

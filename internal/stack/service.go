@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,7 +33,7 @@ func StartService(o ServiceOptions) (*Process, error) {
 	if err != nil || o.Ready == nil {
 		return proc, err
 	}
-	if err := proc.waitReady(serviceReady, o.Ready); err != nil {
+	if err := proc.waitReady(context.Background(), serviceReady, o.Ready); err != nil {
 		proc.Kill()
 		return nil, err
 	}

@@ -159,6 +159,7 @@ func TestEditsThatFindNothing(t *testing.T) {
 		"address":  func(c *Config) { c.Endpoint(RedisTCP, "nowhere") },
 		"port":     func(c *Config) { c.Endpoint(RedisTCP, "127.0.0.1:http") },
 		"filter":   func(c *Config) { c.InsertFilter("ghost", "x", M{}) },
+		"gateway":  func(c *Config) { c.RemoveListener(Gateway); c.RemovePlugin() },
 		"manager":  func(c *Config) { c.Manager("ghost", "x", 1) },
 		"plugin":   func(c *Config) { c.RemovePlugin(); c.Configure("{}") },
 		"module":   func(c *Config) { c.RemovePlugin(); c.Module("x") },

@@ -57,6 +57,9 @@ func (c *Config) InsertFilter(before, name string, typedConfig M) {
 // RemovePlugin leaves the gateway without a limiter: a benchmark's base line.
 func (c *Config) RemovePlugin() {
 	m := c.manager(Gateway)
+	if m == nil {
+		return
+	}
 	filters, _ := at(m, "http_filters").([]any)
 	m["http_filters"] = slices.DeleteFunc(filters, func(f any) bool { return at(f, "name") == Plugin })
 }
