@@ -54,8 +54,7 @@ type worker struct {
 // OnPluginStart loads the configuration. With an error in it every error is
 // logged and the load fails, so a running configuration stays.
 func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
-	status = types.OnPluginStartStatusFailed
-	defer w.recoverIn("configure", nil)
+	defer w.recoverIn("configure", func() { status = types.OnPluginStartStatusFailed })
 	w.metrics.defineGlobal(w.host)
 	text := w.configuration()
 	w.print = fingerprint(text)

@@ -258,18 +258,24 @@ func TestDamagedStreamsSurviveAnySplit(t *testing.T) {
 // A reply that arrives byte by byte must not be parsed from its start each time.
 func TestParsingResumes(t *testing.T) {
 	d := NewDecoder(Limits{})
+	incomplete := func() {
+		t.Helper()
+		if _, ok, err := d.Next(); ok || err != nil {
+			t.Fatalf("a reply or an error (%v) out of a part of one", err)
+		}
+	}
 	d.Feed([]byte("*2\r\n"))
-	d.Next()
+	incomplete()
 	if d.pos != 4 {
 		t.Fatalf("the header was not consumed: at byte %d", d.pos)
 	}
 	d.Feed([]byte("+" + strings.Repeat("x", 5000)))
-	d.Next()
+	incomplete()
 	if d.look != 4+1+5000 {
 		t.Errorf("the search for the line's end resumes at %d, want %d", d.look, 5005)
 	}
 	d.Feed([]byte("\r\n$3\r\nab"))
-	d.Next()
+	incomplete()
 	if want := 5005 + 2 + 4; d.pos != want || d.body != 3 {
 		t.Errorf("at byte %d with %d to come, want %d and 3", d.pos, d.body, want)
 	}
@@ -379,7 +385,9 @@ func benchmarkByteByByte(b *testing.B, n int) {
 	for b.Loop() {
 		for i := range p {
 			d.Feed(p[i : i+1])
-			d.Next()
+			if _, _, err := d.Next(); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 }

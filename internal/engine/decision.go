@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+
 	"sluice/internal/config"
 	"sluice/internal/source"
 	"sluice/redisproto"
@@ -94,6 +96,9 @@ func (d *Decision) Reply(v redisproto.Value) Step {
 			d.Loads++
 			return Send
 		}
+		if bytes.HasPrefix(v.Str, unauthenticated) {
+			return d.Fail(AuthRefused, "NOAUTH this Redis wants a password: set redis.password_env")
+		}
 		return d.Fail(classify(code), string(v.Str))
 	}
 	verdict, err := read(&d.Plan, v)
@@ -104,6 +109,10 @@ func (d *Decision) Reply(v redisproto.Value) Step {
 	d.Verdict = verdict
 	return Decide
 }
+
+// unauthenticated is how Redis 7 answers a long command before AUTH, before it
+// closes the connection.
+var unauthenticated = []byte("ERR Protocol error: unauthenticated")
 
 // classify tells an error reply's kind by its code.
 func classify(code string) Failure {

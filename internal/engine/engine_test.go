@@ -61,7 +61,9 @@ func dial(t testing.TB, r *stack.Redis) *conn {
 
 func (c *conn) do(cmd []byte) redisproto.Value {
 	c.t.Helper()
-	c.c.SetDeadline(time.Now().Add(10 * time.Second))
+	if err := c.c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		c.t.Fatal(err)
+	}
 	if _, err := c.c.Write(cmd); err != nil {
 		c.t.Fatal(err)
 	}
@@ -237,6 +239,7 @@ func TestFailuresFollowOnError(t *testing.T) {
 	}{
 		{"error", errorReply("ERR sluice: bad clock"), engine.RedisError},
 		{"credentials", errorReply("NOAUTH Authentication required."), engine.AuthRefused},
+		{"no credentials where some are wanted", errorReply("ERR Protocol error: unauthenticated multibulk length"), engine.AuthRefused},
 		{"permission", errorReply("NOPERM no"), engine.AuthRefused},
 		{"a second NOSCRIPT", errorReply("NOSCRIPT again"), engine.RedisError},
 		{"a string", redisproto.Value{Kind: redisproto.Bulk, Str: []byte("1")}, engine.BadReply},

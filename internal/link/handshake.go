@@ -60,7 +60,7 @@ func newHandshake(o *Options) handshake {
 func refusal(name string, reply redisproto.Value) *HandshakeError {
 	e := &HandshakeError{Command: name, Code: reply.ErrorCode()}
 	if name != "AUTH" {
-		e.Detail = printable(reply.Str)
+		e.Detail = printable(bytes.TrimPrefix(reply.Str, []byte(e.Code+" ")))
 		return e
 	}
 	switch {

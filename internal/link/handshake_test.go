@@ -60,9 +60,9 @@ func TestHandshakeRefused(t *testing.T) {
 			"Redis refused AUTH: ERR: this Redis has as many clients as it allows"},
 		{"-ERR unknown command 'AUTH', with args beginning with: '" + secret + "' \r\n", "Redis refused AUTH: ERR"},
 		{"-LOADING Redis is loading the dataset in memory\r\n", "Redis refused AUTH: LOADING"},
-		{"+OK\r\n-ERR DB index is out of range\r\n", "Redis refused SELECT: ERR: ERR DB index is out of range"},
+		{"+OK\r\n-ERR DB index is out of range\r\n", "Redis refused SELECT: ERR: DB index is out of range"},
 		{"+OK\r\n-ERR a\x01\xff" + strings.Repeat("x", 500) + "\r\n",
-			"Redis refused SELECT: ERR: ERR a??" + strings.Repeat("x", 113)},
+			"Redis refused SELECT: ERR: a??" + strings.Repeat("x", 117)},
 	} {
 		r := newRig(t, Options{Password: secret, DB: 3})
 		var got error

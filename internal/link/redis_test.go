@@ -103,7 +103,7 @@ func TestRedisSelect(t *testing.T) {
 	w.askUntil("three", "GET", "k")
 
 	w = newWorker(t, s.addr, Options{DB: 99})
-	if r := w.ask("SET", "k", "x"); r.err == nil || r.err.Error() != "Redis refused SELECT: ERR: ERR DB index is out of range" {
+	if r := w.ask("SET", "k", "x"); r.err == nil || r.err.Error() != "Redis refused SELECT: ERR: DB index is out of range" {
 		t.Errorf("got %q, %v", r.text, r.err)
 	}
 }
