@@ -1,24 +1,28 @@
 -- Shared by token_bucket and leaky_bucket: a level that rises by `unit` for each
--- unit of cost and falls by `leak` a tick of `res` us; all whole numbers, so
--- that nothing drifts. For a token bucket the level is what is missing.
+-- unit of cost and falls by `leak` a tick of `res` us, 1 or 1000. All are whole
+-- numbers, so that nothing drifts. For a token bucket the level is what is
+-- missing.
 -- Value: "<tick> <level at that tick> <unit> <leak> <res>".
 local TOP=4503599627370496 -- 2^52, the highest level
 
 local function open_bucket(k,cost,p)
   local cap,unit,leak,res=num(A[p]),num(A[p+1]),num(A[p+2]),num(A[p+3])
-  if not cap or not unit or not leak or not res or unit<1 or leak<1 or res<1 or cap*unit>TOP then return nil end
+  if not cap or not unit or not leak or not res or unit<1 or leak<1
+    or res~=1 and res~=1000 or cap*unit>TOP then return nil end
   local c={k=k,cost=cost,cap=cap,unit=unit,leak=leak,res=res,at=ceil(now/res),level=0,
     ok=false,dirty=false,delay=0,wait=-1,bounded=false,brim=cap*unit}
   local s=call('GET',k)
   if s then
     local t,level,u,l,r=string.match(s,'^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-    if not r then return nil,'the stored value is not a bucket' end
-    t,level,u,l,r=tonumber(t),tonumber(level),tonumber(u),tonumber(l),tonumber(r)
+    t,level,u,l,r=num(t),num(level),num(u),num(l),num(r)
+    if not t or not level or not u or not l or u<1 or l<1 or r~=1 and r~=1000 then
+      return nil,'the stored value is not a bucket'
+    end
     local at=floor(now/r)
     if at<t then
       -- After a small step back time stands still, after a large one the level
       -- falls on from now.
-      if t*r-now<=SKEW*1000 then at=t else c.dirty=true end
+      if ceil(t*r/1000)-ms<=SKEW then at=t else c.dirty=true end
     else
       level=max(level-(at-t)*l,0)
     end
@@ -61,7 +65,9 @@ end
 
 -- ms until the level has fallen to target.
 local function fall(c,target)
-  return max(ceil(((c.at+ceil((c.level-target)/c.leak))*c.res-now)/1000),0)
+  local ticks,ahead=ceil((c.level-target)/c.leak),c.at*c.res-now
+  if c.res==1000 then return max(ticks+ceil(ahead/1000),0) end
+  return max(ceil((ticks+ahead)/1000),0)
 end
 
 local function show_bucket(c)

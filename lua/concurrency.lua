@@ -71,7 +71,7 @@ local function save(c)
 end
 
 local function take(c,cost)
-  cost=min(cost,BASE-c.extra)
+  cost=max(min(cost,BASE-c.extra),1)
   if c.gone>0 then save(c) end
   if call('ZADD',c.k,ceil(now/1000)+c.hold,name(cost))==1 then
     c.members=c.members+1

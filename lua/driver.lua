@@ -26,12 +26,13 @@ for i=1,n do
   local c,g,op=S[i],ALG[A[p]+0],A[p+1]+0
   local cost=c.cost
   p=p+3+g.args
-  if g.guard and op<2 then g.guard(c,S) end
+  if g.guard and op~=2 and op~=3 then g.guard(c,S) end
   local admitted=c.ok
   if cost>0 and (op==2 or op~=3 and admitted and ok==1) then
     g.take(c,cost)
   elseif cost>0 and op>3 and not admitted then
-    (g.refuse or g.take)(c,cost)
+    local refuse=g.refuse or g.take
+    refuse(c,cost)
   elseif op==3 and cost>0 then
     g.give(c,cost)
   elseif c.dirty then

@@ -37,6 +37,14 @@
 // record it, a penalty starts, and a log whose clock stepped back or whose
 // window changed is stored in its new form.
 //
+// # Two algorithms of their own kind
+//
+// concurrency holds a slot for ARGV[2] at its cost: sent again, the request holds
+// it once; op 3 must come with the same id and cost, and releases just that.
+//
+// penalty (limit.Penalty) is a guard beside another counter of the same call,
+// with a key of its own and cost 0: see there.
+//
 // # Clocks that step back
 //
 // A step of at most 3 s (gateways with clocks of their own may differ by that)
@@ -49,7 +57,6 @@ package lua
 import (
 	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -103,9 +110,20 @@ func Compose(names ...string) Script {
 	}
 	shrink(&b, text("driver"))
 	s.Source = b.String()
-	sum := sha1.Sum([]byte(s.Source))
-	s.SHA = hex.EncodeToString(sum[:])
+	s.SHA = sha(s.Source)
 	return s
+}
+
+// sha is the name that EVALSHA knows a script by. Package encoding/hex would
+// bring fmt into the module.
+func sha(source string) string {
+	const digits = "0123456789abcdef"
+	sum := sha1.Sum([]byte(source))
+	hex := make([]byte, 0, 2*len(sum))
+	for _, b := range sum {
+		hex = append(hex, digits[b>>4], digits[b&15])
+	}
+	return string(hex)
 }
 
 // text is a script's file. Names come from the registry in package limit, never

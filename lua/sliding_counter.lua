@@ -64,7 +64,7 @@ local function open(k,cost,p)
       local moved,top={},floor(min((newest+1)*l-1,now)/len)
       for i=1,#counts do
         local j=top-floor(min((newest-i+2)*l-1,now)/len)+1
-        if j>n then break end
+        if j>n+2 then break end
         for x=#moved+1,j do moved[x]=0 end
         moved[j]=min(moved[j]+counts[i],FULL)
       end

@@ -86,7 +86,7 @@ end
 -- Changes the tick: rounds every stamp up to one of the new ticks, merges those
 -- that meet, drops those that expired by cut. top is the newest stamp after it.
 local function retick(c,tick,top,cut)
-  local s,f,out,n=body(c),c.tick/tick,{},0
+  local s,out,n=body(c),{},0
   local stamp,count,total,oldest=nil,0,0,nil
   for i=1,#s+1,8 do
     local at,m=top,c.count

@@ -120,7 +120,7 @@ local function take(c,cost)
     c.extra=c.extra-w+1
     c.oldest=nil
   end
-  cost=min(cost,BASE-c.extra)
+  cost=max(min(cost,BASE-c.extra),1)
   if c.total==0 then c.oldest=c.at end
   add(c,c.at,string.format('%.0f:%06.0f',ms,now%1000000),cost,A[2])
   c.extra=c.extra+cost-1

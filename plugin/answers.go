@@ -218,6 +218,9 @@ func (a *answers) unavailable(r *request, l *config.Limit) {
 	})
 }
 
+// slotRetryMS is when to try again for a slot.
+const slotRetryMS = 1000
+
 // reject answers 429.
 func (a *answers) reject(r *request) {
 	d := &r.decision
@@ -227,6 +230,11 @@ func (a *answers) reject(r *request) {
 		details: "sluice_" + c.Limit.Name, limited: true,
 	}
 	x.message = "Rate limit " + c.Rate.Name + " exceeded. "
+	if c.Limit.Algorithm.Holds && d.Verdict.RetryAfterMS != limit.Never {
+		// When a slot comes free is anyone's guess, and the time after which a
+		// crashed holder's does is no advice to a caller.
+		d.Verdict.RetryAfterMS = slotRetryMS
+	}
 	if d.Verdict.RetryAfterMS == limit.Never {
 		x.message += "Waiting doesn't help: the cost of this request is above the limit."
 	} else {

@@ -89,7 +89,7 @@ func (l *bucket) open(now Micros) bucketView {
 	switch {
 	case at >= l.at:
 		level = leaked(level, at-l.at, l.leak)
-	case l.at*l.res-now <= skewMS*1000:
+	case ceilDiv(l.at*l.res, 1000)-floorDiv(now, 1000) <= skewMS:
 		at = l.at // time stands still
 	default:
 		v.dirty = true

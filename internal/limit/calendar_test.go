@@ -97,7 +97,7 @@ func TestCalendarDaysAgainstAClockOnTheWall(t *testing.T) {
 
 func watchDays(t *testing.T, c *Calendar, change time.Time) {
 	t.Helper()
-	day := func(x time.Time) int64 { return floorDiv(int64(wallClock(x).Add(-c.DayStarts).Unix()), 86400) }
+	day := func(x time.Time) int64 { return floorDiv(wallClock(x).Add(-c.DayStarts).Unix(), 86400) }
 	x := change.Add(-50 * time.Hour).Truncate(time.Minute)
 	latest := day(x)
 	var begun []time.Time

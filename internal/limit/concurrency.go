@@ -110,13 +110,14 @@ func (l *Holders) LookAs(now Micros, id string, cost int64) Decision {
 func (l *Holders) Hold(now Micros, id string, cost int64) Decision {
 	before := l.LookAs(now, id, cost)
 	held, total, _ := l.open(now)
-	if i := l.find(held, id, cost); i >= 0 {
+	n := max(min(cost, maxExtra-(total-int64(len(held)))), 1)
+	if i := l.find(held, id, n); i >= 0 {
 		held = append(held[:i], held[i+1:]...)
-		total -= cost
+		total -= n
 	}
-	held = append(held, holder{id: id, till: ceilDiv(now, 1000) + l.p.HoldMS, n: cost})
+	held = append(held, holder{id: id, till: ceilDiv(now, 1000) + l.p.HoldMS, n: n})
 	l.store(held)
-	return after(before, l.decide(now, l.held, total+cost, cost))
+	return after(before, l.decide(now, l.held, total+n, cost))
 }
 
 // Release ends what the request holds at that cost, if anything.

@@ -157,9 +157,9 @@ func (l *subCounter) Take(now Micros, cost int64) Decision {
 		v.counts = append(make([]int64, ahead, ahead+int64(len(v.counts))), v.counts...)
 	}
 	v.newest = at
-	cost = min(cost, maxSub-v.counts[0])
-	v.counts[0] += cost
-	v.total += cost
+	n := min(cost, maxSub-v.counts[0])
+	v.counts[0] += n
+	v.total += n
 	l.store(&v)
 	return after(d, v.decide(now, cost))
 }

@@ -166,9 +166,9 @@ func (l *compactLog) Take(now Micros, cost int64) Decision {
 		v.last = v.at
 		k++
 	}
-	cost = min(cost, maxBucket-v.buckets[k].n, maxExact-1-v.total)
-	v.buckets[k].n += cost
-	v.total += cost
+	n := min(cost, maxBucket-v.buckets[k].n, maxExact-1-v.total)
+	v.buckets[k].n += n
+	v.total += n
 	*l = v.compactLog
 	return after(d, v.decide(now, cost))
 }

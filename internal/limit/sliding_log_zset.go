@@ -90,7 +90,7 @@ func (l *zsetLog) Take(now Micros, cost int64) Decision {
 		v.total -= v.members[0].n
 		v.members = v.members[1:]
 	}
-	n := min(cost, maxExtra-(v.total-int64(len(v.members))))
+	n := max(min(cost, maxExtra-(v.total-int64(len(v.members)))), 1)
 	h := hits{stamp: v.at, at: now, n: n}
 	i := len(v.members)
 	for i > 0 && v.members[i-1].stamp == h.stamp && v.members[i-1].at > h.at {

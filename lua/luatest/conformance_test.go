@@ -135,6 +135,7 @@ func (c *caller) equalsModel(alg *limit.Algorithm) func(*rapid.T) {
 			if err != nil {
 				t.Fatalf("call %d: %v", i, err)
 			}
+			t.Logf("call %d: op %d cost %d at %d, %+v: %+v", i, k.op, k.cost, now-epoch, k.p, got.counters[0])
 			if got.counters[0] != want || got.admitted != ok || got.at != now {
 				t.Fatalf("call %d: op %d cost %d at %d, %+v:\nscript %+v %v\nmodel  %+v %v", i, k.op, k.cost, now-epoch, k.p, got.counters[0], got.admitted, want, ok)
 			}

@@ -152,6 +152,29 @@ func TestChargeAndRefund(t *testing.T) {
 	})
 }
 
+// Charges beyond all bounds end at them, and equal the model's.
+func TestHugeCharges(t *testing.T) {
+	eachAlgorithm(t, func(t *testing.T, c *caller, k counter) {
+		m := k.alg.New(k.p)
+		for i := range int64(6) {
+			for j, op := range []int{lua.OpCharge, lua.OpDecideCount, lua.OpCharge} {
+				now := epoch + i*20_000_000 + int64(j)
+				id := fmt.Sprint(now)
+				k.op, k.cost = op, 1<<53-i
+				want, _ := apply(m, k.op, now, id, k.cost)
+				if got := c.call(now, id, k).counters[0]; got != want {
+					t.Fatalf("charge %d, op %d:\nscript %+v\nmodel  %+v", i, op, got, want)
+				}
+			}
+		}
+		k.op = lua.OpRefund
+		want, _ := apply(m, k.op, epoch+110_000_000, "r", k.cost)
+		if got := c.call(epoch+110_000_000, "r", k).counters[0]; got != want {
+			t.Errorf("refund:\nscript %+v\nmodel  %+v", got, want)
+		}
+	})
+}
+
 // Whatever is wrong with a call, it is an error and nothing is written, not even
 // for the counters before the wrong one.
 func TestBadArguments(t *testing.T) {
