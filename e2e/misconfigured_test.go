@@ -26,7 +26,7 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		says  string // what one log line must contain
 	}{
 		{name: "wrong password", redis: stack.RedisOptions{Password: "right"}, field: "password", value: "wrong", says: "wrong user name or password"},
-		{name: "no password", redis: stack.RedisOptions{Password: "right"}, says: "authenticated"},
+		{name: "no password", redis: stack.RedisOptions{Password: "right"}, says: "wants a password"},
 		{name: "wrong cluster name", field: "cluster", value: "no_such_cluster", says: "no_such_cluster"},
 		{name: "wrong database", field: "db", value: 99, says: "refused SELECT"},
 		{name: "no Redis", away: true, says: "no connection to Redis"},

@@ -28,24 +28,35 @@ func (a *answers) compile(p *config.Policy) {
 			a.items = append(a.items, "")
 		}
 		if r.Params.Calendar == nil {
-			a.items[r.ID] = string(appendItem(nil, l, r, r.Params.WindowMS))
+			a.items[r.ID] = string(appendItem(nil, l, r, quota(l, r)))
 		}
 	})
 }
 
+// allowance is what answers call a limit: so many units in so many ms.
+type allowance struct{ units, windowMS int64 }
+
+func quota(l *config.Limit, r *config.Rate) allowance {
+	if q := l.Algorithm.Quota; q != nil {
+		units, windowMS := q(&r.Params)
+		return allowance{units, windowMS}
+	}
+	return allowance{r.Params.Limit, r.Params.WindowMS}
+}
+
 // appendItem appends one member of ratelimit-policy, as the IETF's draft 10 has
 // it: w is whole seconds, so a window below one has none.
-func appendItem(dst []byte, l *config.Limit, r *config.Rate, windowMS int64) []byte {
+func appendItem(dst []byte, l *config.Limit, r *config.Rate, q allowance) []byte {
 	dst = append(append(dst, '"'), r.Name...)
-	dst = strconv.AppendInt(append(dst, `";q=`...), r.Params.Limit, 10)
+	dst = strconv.AppendInt(append(dst, `";q=`...), q.units, 10)
 	switch {
 	case l.Algorithm.Holds:
 		return append(dst, `;qu="concurrent-requests"`...)
 	case l.Cost.BodyBytes, l.Settle != nil && l.Settle.Cost != nil && l.Settle.Cost.From == config.SettleBytes:
 		dst = append(dst, `;qu="content-bytes"`...)
 	}
-	if windowMS >= 1000 {
-		dst = strconv.AppendInt(append(dst, ";w="...), seconds(windowMS), 10)
+	if q.windowMS >= 1000 {
+		dst = strconv.AppendInt(append(dst, ";w="...), seconds(q.windowMS), 10)
 	}
 	return dst
 }
@@ -56,12 +67,12 @@ func (a *answers) appendCharge(dst []byte, c *engine.Charge, at int64) []byte {
 	r := c.Rate
 	if cal := r.Params.Calendar; cal != nil {
 		s := cal.Starts(at)
-		return appendItem(dst, c.Limit, r, s[2]-s[1])
+		return appendItem(dst, c.Limit, r, allowance{r.Params.Limit, s[2] - s[1]})
 	}
 	if r.ID >= 0 {
 		return append(dst, a.items[r.ID]...)
 	}
-	return appendItem(dst, c.Limit, r, r.Params.WindowMS) // the request's own rate
+	return appendItem(dst, c.Limit, r, quota(c.Limit, r)) // the request's own rate
 }
 
 // seconds rounds milliseconds up.
@@ -109,7 +120,7 @@ func (a *answers) fields(d *engine.Decision) fields {
 		f.limit = a.value(from)
 	}
 	if a.policy.Headers.XRateLimit {
-		f.quota = a.int(c.Rate.Params.Limit)
+		f.quota = a.int(quota(c.Limit, c.Rate).units)
 		f.remaining = a.int(c.Result.Remaining)
 		f.remainingUnits = c.Result.Remaining
 		if a.policy.XRateLimitResetSeconds {
@@ -213,7 +224,7 @@ func (a *answers) refuse(r *request) {
 // unavailable answers that the limiter can't decide.
 func (a *answers) unavailable(r *request, l *config.Limit) {
 	a.send(r, refusal{
-		status: 503, grpc: 14, code: "LIMITER_UNAVAILABLE", limit: l, retryAfter: 1, details: "sluice_error",
+		status: 503, grpc: 14, code: "LIMITER_UNAVAILABLE", limit: l, retryAfter: 1, pushbackMS: 1000, details: "sluice_error",
 		message: "The rate limiter is unavailable. Retry in 1 s.",
 	})
 }
@@ -236,11 +247,33 @@ func (a *answers) reject(r *request) {
 		d.Verdict.RetryAfterMS = slotRetryMS
 	}
 	if d.Verdict.RetryAfterMS == limit.Never {
+		x.pushbackMS = -1
 		x.message += "Waiting doesn't help: the cost of this request is above the limit."
 	} else {
 		x.retryAfter = max(seconds(d.Verdict.RetryAfterMS), 1)
 		x.pushbackMS = d.Verdict.RetryAfterMS
 		x.message += "Retry in " + strconv.FormatInt(x.retryAfter, 10) + " s."
 	}
+	if c.Limit.Reject.Body == config.BodyProblem {
+		x.violated = violated(&d.Plan)
+	}
 	a.send(r, x)
+}
+
+// violated lists the policies that rejected the request, each once.
+func violated(p *engine.Plan) []byte {
+	var list []byte
+	for i := range p.Charges {
+		c := &p.Charges[i]
+		// A penalty has its limit's name, which may be in the list already.
+		named := c.Guards > 0 && !p.Charges[c.Guards-1].Result.Admitted
+		if !c.Op.Votes() || c.Result.Admitted || named {
+			continue
+		}
+		if len(list) > 0 {
+			list = append(list, ',')
+		}
+		list = append(append(append(list, '"'), c.Rate.Name...), '"')
+	}
+	return list
 }

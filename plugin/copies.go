@@ -57,19 +57,8 @@ func (r *request) decided() bool {
 	if !ok || id == "" {
 		return r.decidedByState()
 	}
-	n, known := c.streams[id]
-	if known {
-		if _, s := w.host.Property("sluice.decision"); s == host.OK {
-			if n.has(w.print) {
-				return true
-			}
-			n.more = append(n.more, w.print)
-			c.streams[id] = n
-			return false
-		}
-		// Another stream with the same id. The one that was here first keeps it: a
-		// second copy that then decides again rejects more, never less.
-		return false
+	if n, known := c.streams[id]; known {
+		return r.decidedTwice(id, n)
 	}
 	if c.streams == nil || len(c.streams) >= maxStreams {
 		c.streams = make(map[string]noted)
@@ -79,11 +68,33 @@ func (r *request) decided() bool {
 	return false
 }
 
-// decidedByState is decided for a proxy that gives requests no id.
+// decidedTwice is decided for a request whose id is noted already: by an earlier
+// copy in its own chain, or by another stream whose caller sent the same id. The
+// filter state, which no caller can write, tells: a stream that isn't the noted
+// one is marked with its copies from its first on.
+func (r *request) decidedTwice(id string, n noted) bool {
+	w := r.w
+	if _, s := w.host.Property(copiesState); s == host.OK {
+		return r.decidedByState()
+	}
+	if _, s := w.host.Property("sluice.decision"); s != host.OK {
+		return r.decidedByState()
+	}
+	if n.has(w.print) {
+		return true
+	}
+	n.more = append(n.more, w.print)
+	w.vm.copies.streams[id] = n
+	return false
+}
+
+// copiesState is the filter state with the fingerprints of a stream's copies.
+const copiesState = "sluice.copies"
+
+// decidedByState is decided by the filter state alone.
 func (r *request) decidedByState() bool {
-	const name = "sluice.copies"
 	h := r.w.host
-	seen, s := h.Property(name)
+	seen, s := h.Property(copiesState)
 	if s != host.OK {
 		seen = nil
 	}
@@ -92,7 +103,7 @@ func (r *request) decidedByState() bool {
 			return true
 		}
 	}
-	h.SetProperty(name, binary.LittleEndian.AppendUint64(seen, r.w.print))
+	h.SetProperty(copiesState, binary.LittleEndian.AppendUint64(seen, r.w.print))
 	return false
 }
 

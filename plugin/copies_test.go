@@ -76,3 +76,26 @@ func TestForgedRequestIDIsNoWayAround(t *testing.T) {
 		t.Errorf("%d streams are still noted", n)
 	}
 }
+
+// A stream that shares its id with one that two copies decided is decided by
+// both copies too.
+func TestForgedRequestIDAgainstTwoCopies(t *testing.T) {
+	r := newRig(t, oneLimit)
+	other := second(t, r, `{"limits":[{"name":"b","rate":"9/s"}]}`)
+	id := []string{"x-request-id", "known"}
+	victim := r.request(get("/a", id...)...)
+	r.reply(admitted)
+	victim.again(other)
+	r.reply(admitted)
+
+	x := r.request(get("/a", id...)...)
+	if x.settled() {
+		t.Fatal("the first copy decides nothing")
+	}
+	if !r.host.Streams.Opened[0].Receive(admitted) || !x.passed() { // each copy has a stream of its own
+		t.Fatal("not admitted")
+	}
+	if y := x.again(other); y.settled() {
+		t.Error("the second copy takes the stream for the other one")
+	}
+}

@@ -54,8 +54,10 @@ func (r *request) wake() {
 	if r.phase != held {
 		return
 	}
+	r.delayed = false
 	if w.host.SetEffectiveContext(r.id) != host.OK {
 		r.phase = gone
+		r.settle()
 		return
 	}
 	defer w.recoverIn("delay", func() { r.release(r.afterPanic()) })

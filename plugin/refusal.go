@@ -15,7 +15,8 @@ type refusal struct {
 	message    string
 	limit      *config.Limit // nil when no limit is to blame
 	retryAfter int64         // seconds; -1 for none
-	pushbackMS int64         // gRPC's own retry-after, milliseconds; 0 for none
+	pushbackMS int64         // gRPC's own retry-after, milliseconds; 0 for none, -1 for never
+	violated   []byte        // names of the policies, as members of a JSON list
 	details    string
 	limited    bool // it is a limit's rejection
 }
@@ -59,7 +60,7 @@ func (a *answers) send(r *request, x refusal) {
 	if r.grpc {
 		grpc = x.grpc
 		body = x.message
-		if x.pushbackMS > 0 {
+		if x.pushbackMS != 0 {
 			add("grpc-retry-pushback-ms", a.int(x.pushbackMS))
 		}
 	} else {
@@ -113,7 +114,7 @@ func (x *refusal) problem() string {
 	}
 	s += `,"status":` + strconv.FormatUint(uint64(x.status), 10) + `,"detail":"` + x.message + `"`
 	if x.limited {
-		s += `,"violated-policies":["` + x.limit.Name + `"]`
+		s += `,"violated-policies":[` + string(x.violated) + `]`
 	}
 	return s + "}\n"
 }

@@ -31,6 +31,7 @@ type request struct {
 	debug    bool
 	counted  bool // met a limit
 	over     bool // the proxy reported its end
+	delayed  bool // admitted, and held by a queue
 	pooled   bool // nobody's, until the pool gives it out again
 	refs     int  // calls, retries and delays that refer to it
 	headers  host.Headers
@@ -61,6 +62,7 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	w.removeTags(r)
 	w.view.Reset(r, &w.policy.Source)
 	step := r.decision.Start(w.engine, &w.view)
+	w.noteClient(&w.view)
 	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted {
 		return r.pass(types.ActionContinue) // no limit has a word
 	}
@@ -68,10 +70,10 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		r.decision.Clear()
 		return r.pass(types.ActionContinue)
 	}
-	w.noteClient(&w.view)
 	r.grpc = isGRPC(r.headers)
 	r.debug = w.policy.Debug != nil && w.policy.Debug.Matches(&w.view)
 	r.counted = true
+	w.vm.open[r.id] = r
 	if step == engine.Send {
 		now := w.host.Steady()
 		r.sentAt = now
@@ -118,6 +120,7 @@ func (r *request) follow(step engine.Step, now int64) {
 	}
 	r.redisUS = now - r.sentAt
 	if ms := r.decision.Verdict.DelayMS; ms > 0 {
+		r.delayed = true
 		w.delays.add(r, now+ms*1000)
 		w.tick(fastTickMS)
 		return

@@ -40,11 +40,13 @@ func (w *worker) retryDue(now int64) {
 func (r *request) retry(now int64) {
 	w := r.w
 	defer r.drop()
-	if r.phase != held {
-		return
-	}
-	if w.host.SetEffectiveContext(r.id) != host.OK {
+	if r.phase == held && w.host.SetEffectiveContext(r.id) != host.OK {
 		r.phase = gone
+	}
+	if r.phase == gone {
+		r.settle() // the first attempt may have been carried out
+	}
+	if r.phase != held {
 		return
 	}
 	defer w.recoverIn("retry", func() { r.release(r.afterPanic()) })

@@ -7,8 +7,9 @@ import (
 
 	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
-	_ "sluice/internal/goabi/done"
+	"sluice/internal/goabi/done"
 	_ "sluice/internal/goabi/streamlog"
+	_ "sluice/internal/goabi/trailers"
 	"sluice/internal/host"
 )
 
@@ -17,6 +18,7 @@ import (
 func Run() {
 	vm := NewVM(host.Wasm{})
 	proxywasm.SetVMContext(vm)
+	done.OnRequest = vm.RequestDone
 	goabi.OnGrpcReceive = func(_, token, size uint32) { vm.StreamMessage(token, int(size)) }
 	goabi.OnGrpcClose = func(_, token, code uint32) { vm.StreamClosed(token, code) }
 }

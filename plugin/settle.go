@@ -18,7 +18,14 @@ type settling struct {
 	upstream  bool // the status is the upstream's
 	bodyBytes int64
 	readers   []bodyReader
+	stated    []statedCost
 	deadline  int64
+}
+
+// statedCost is a cost that a header or trailer of the answer stated.
+type statedCost struct {
+	from *config.SettleCost
+	text string
 }
 
 // bodyReader looks for one limit's cost in the answer's body.
@@ -45,7 +52,11 @@ func (r *request) watchAnswer() {
 	s.upstream = string(details) == "via_upstream"
 	for i := range r.decision.Plan.Charges {
 		l := r.decision.Plan.Charges[i].Limit
-		if l.Settle == nil || l.Settle.Cost == nil || l.Settle.Cost.From != config.SettleJSON {
+		if l.Settle == nil || l.Settle.Cost == nil {
+			continue
+		}
+		r.readCost(l.Settle.Cost, config.SettleHeader, host.ResponseHeaders)
+		if l.Settle.Cost.From != config.SettleJSON {
 			continue
 		}
 		if encoding, _ := h.HeaderValue(host.ResponseHeaders, "content-encoding"); encoding != "" && encoding != "identity" {
@@ -54,6 +65,31 @@ func (r *request) watchAnswer() {
 		contentType, _ := h.HeaderValue(host.ResponseHeaders, "content-type")
 		s.readers = append(s.readers, bodyReader{l.Settle.Cost, usage.New(l.Settle.Cost.Name, contentType)})
 	}
+}
+
+// readCost notes the cost that a header or trailer states while it passes: over
+// HTTP/3 it is out of reach when the request's end is known.
+func (r *request) readCost(c *config.SettleCost, from config.SettleFrom, m host.Map) {
+	if c.From != from {
+		return
+	}
+	if v, s := r.w.host.HeaderValue(m, c.Name); s == host.OK {
+		r.settling.stated = append(r.settling.stated, statedCost{c, v})
+	}
+}
+
+// OnHttpResponseTrailers notes the costs that the answer's trailers state.
+func (r *request) OnHttpResponseTrailers(int) types.Action {
+	if r.phase != passed || !r.decision.Plan.Settles {
+		return types.ActionContinue
+	}
+	defer r.w.recoverIn("response_trailers", nil)
+	for i := range r.decision.Plan.Charges {
+		if s := r.decision.Plan.Charges[i].Limit.Settle; s != nil && s.Cost != nil {
+			r.readCost(s.Cost, config.SettleTrailer, host.ResponseTrailers)
+		}
+	}
+	return types.ActionContinue
 }
 
 // OnHttpResponseBody shows the answer's body to those who look for a cost in it.
@@ -82,9 +118,13 @@ func (r *request) OnHttpStreamDone() {
 	switch r.phase {
 	case held:
 		r.phase = gone // what Redis still says is settled then
+		if r.delayed {
+			r.settle()
+		}
 	case passed:
 		r.settle()
 	}
+	delete(w.vm.open, r.id)
 	r.forget()
 	r.over = true
 	r.reuse()
@@ -176,15 +216,11 @@ func (r *request) findCost(from *config.SettleCost) (int64, bool) {
 	h := r.w.host
 	switch from.From {
 	case config.SettleHeader, config.SettleTrailer:
-		m := host.ResponseHeaders
-		if from.From == config.SettleTrailer {
-			m = host.ResponseTrailers
+		for _, c := range r.settling.stated {
+			if c.from == from {
+				return config.ParseUnits(c.text)
+			}
 		}
-		v, s := h.HeaderValue(m, from.Name)
-		if s != host.OK {
-			return 0, false
-		}
-		return config.ParseUnits(v)
 	case config.SettleBytes:
 		v, s := h.Property("response\x00size")
 		if s != host.OK || len(v) != 8 {

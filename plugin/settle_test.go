@@ -32,6 +32,9 @@ func (x *exchange) answerFrom(details, status, body string, headers ...[2]string
 		x.req.Bodies[host.ResponseBody] = []byte(piece)
 		x.ctx.OnHttpResponseBody(len(piece), i+10 >= len(body))
 	}
+	if n := len(x.req.Maps[host.ResponseTrailers]); n > 0 {
+		x.ctx.OnHttpResponseTrailers(n)
+	}
 	x.end()
 }
 
@@ -425,5 +428,39 @@ func TestPenaltyIsAskedAboutInTheSameCall(t *testing.T) {
 	a := x.req.Answer
 	if a == nil || a.Header("retry-after") != "60" || a.Header("ratelimit-policy") != `"a";q=5;w=1` {
 		t.Errorf("%+v", a)
+	}
+}
+
+// Over HTTP/3 the proxy reports a request's end by proxy_on_done alone.
+func TestEndThatIsNotLogged(t *testing.T) {
+	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","settle":{"refund_on":{"status":500}}}]}`)
+	x := r.request(get("/", "x-request-id", "1")...)
+	r.reply(admitted)
+	r.sent()
+	x.req.Properties["response\x00code_details"] = []byte("via_upstream")
+	x.req.Maps[host.ResponseHeaders] = [][2]string{{":status", "500"}}
+	x.ctx.OnHttpResponseHeaders(1, true)
+	r.vm.RequestDone(x.req.ID)
+	r.vm.RequestDone(x.req.ID)
+	if cmds := r.sent(); len(cmds) != 1 || ops(t, cmds[0]) != "3 1" {
+		t.Errorf("sent %q", cmds)
+	}
+	if len(r.vm.open) != 0 || len(r.vm.copies.streams) != 0 {
+		t.Errorf("%d requests and %d streams are still noted", len(r.vm.open), len(r.vm.copies.streams))
+	}
+}
+
+func TestClientThatLeavesWhileDelayedIsSettled(t *testing.T) {
+	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","settle":{"refund_on":{"no_answer":true}}}]}`)
+	x := r.request(get("/")...)
+	r.reply(decision(serverTime, 1, 1, 1, 4, 100, 40))
+	r.sent()
+	x.end()
+	if cmds := r.sent(); len(cmds) != 1 || ops(t, cmds[0]) != "3 1" {
+		t.Errorf("sent %q", cmds)
+	}
+	r.tick(48)
+	if cmds := r.sent(); len(cmds) != 0 || x.req.Resumed[host.Request] != 0 {
+		t.Errorf("after its delay: sent %q, resumed %v", cmds, x.req.Resumed)
 	}
 }

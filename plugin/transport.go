@@ -40,9 +40,11 @@ func (t transport) Close(token uint32) {
 type observer struct{ w *worker }
 
 // Connected is link.Observer.
-func (o observer) Connected(_ int64, n uint64) {
+func (o observer) Connected(now int64, n uint64) {
 	if n > 1 {
 		o.w.metrics.reconnects.add(1)
+	}
+	if n > 1 && o.w.logs.allow(now, "connected") {
 		o.w.host.Log(host.Info, "sluice: connected to Redis again")
 	}
 }

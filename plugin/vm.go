@@ -16,11 +16,14 @@ type VM struct {
 	host    host.Host
 	streams map[uint32]*worker // by stream token
 	copies  copies
+	// open are the requests that met a limit, by context, until they end. The
+	// proxy reports that by proxy_on_log, but for HTTP/3 by proxy_on_done only.
+	open map[uint32]*request
 }
 
 // NewVM makes the machine's context over a host.
 func NewVM(h host.Host) *VM {
-	return &VM{host: h, streams: make(map[uint32]*worker)}
+	return &VM{host: h, streams: make(map[uint32]*worker), open: make(map[uint32]*request)}
 }
 
 // NewPluginContext makes one configuration's context.
@@ -47,6 +50,13 @@ func (vm *VM) StreamMessage(token uint32, n int) {
 func (vm *VM) StreamClosed(token uint32, code uint32) {
 	if w := vm.streams[token]; w != nil {
 		w.pipe.Closed(vm.host.Steady(), token, closeReason(code))
+	}
+}
+
+// RequestDone takes the end of a request that proxy_on_log didn't report.
+func (vm *VM) RequestDone(id uint32) {
+	if r := vm.open[id]; r != nil {
+		r.OnHttpStreamDone()
 	}
 }
 

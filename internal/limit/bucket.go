@@ -197,3 +197,13 @@ func (v *bucketView) decide(now Micros, cost int64) Decision {
 	}
 	return d
 }
+
+// bucketQuota is a bucket as a quota: its capacity, in the time that it takes to
+// fill.
+func bucketQuota(p *Params) (units, windowMS int64) {
+	if p.Burst <= 0 || p.Burst == p.Limit || p.Limit <= 0 {
+		return p.Limit, p.WindowMS
+	}
+	window := math.Ceil(float64(p.Burst) * float64(p.WindowMS) / float64(p.Limit))
+	return p.Burst, int64(min(window, maxExact))
+}

@@ -25,5 +25,6 @@ var LeakyBucket = register(Algorithm{
 		}
 		return checkBucket(p)
 	},
-	Doc: "a constant outflow; as a meter it refuses what doesn't fit, as a queue it delays requests up to max_wait and spaces them",
+	Quota: bucketQuota,
+	Doc:   "a constant outflow; as a meter it refuses what doesn't fit, as a queue it delays requests up to max_wait and spaces them",
 })

@@ -11,6 +11,7 @@ var TokenBucket = register(Algorithm{
 	NArgs:   4,
 	New:     func(p Params) Model { p.WaitMS = 0; return &bucket{p: p} },
 	Check:   checkBucket,
+	Quota:   bucketQuota,
 	Doc:     "never more than burst + rate × t in any time t; a burst at once, then a steady rate",
 })
 
