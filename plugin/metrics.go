@@ -45,6 +45,11 @@ const (
 
 var modes = [...]string{"redis", "memory", "local", "lease", "degraded"}
 
+const (
+	modeRedis = iota
+	modeMemory
+)
+
 // metrics are everything that the plugin counts. All are defined when the
 // configuration loads, so that zeros show before the first request. Labels are
 // written as k=.=v;. in front of a name; the proxy's stats_tags take them out.
@@ -94,8 +99,14 @@ func (m *metrics) define(h host.Host, p *config.Policy) {
 
 // count counts one decision: a row for each limit that it met.
 func (m *metrics) count(d *engine.Decision) {
-	if d.Verdict.Mode == engine.ModeRedis {
-		m.mode[0].add(1)
+	switch d.Verdict.Mode {
+	case engine.ModeRedis:
+		m.mode[modeRedis].add(1)
+	case engine.ModeMemory:
+		// Only the limit that rejects had a word.
+		m.mode[modeMemory].add(1)
+		m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected].add(1)
+		return
 	}
 	if d.Failure != engine.NoFailure {
 		m.errors[d.Failure].add(1)

@@ -128,3 +128,40 @@ func TestPanicAtAnyHostCallLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// So does a panic while several requests share a call: each is settled once.
+func TestPanicAtAnyHostCallOfABatch(t *testing.T) {
+	for _, admit := range []int64{1, 0} {
+		for n := 1; ; n++ {
+			p := &panicky{Host: hosttest.New()}
+			r := newRigOver(t, `{"limits":[{"name":"a","rate":"5/s","on_error":"deny"}]}`, p, p.Host)
+			p.armed, p.left = true, n
+			var all []*exchange
+			for range 4 {
+				all = append(all, r.request(get("/")...))
+			}
+			for range 8 {
+				if st := r.host.Streams.Last(); st != nil && len(st.Sent) > 0 && !st.Cancelled {
+					count := len(r.sent())
+					for range count {
+						r.reply(decision(serverTime, admit, admit, 5-admit, 0, 900, 900*(1-admit)))
+					}
+				}
+			}
+			for range 20 {
+				r.tick(4)
+			}
+			for i, x := range all {
+				if !x.settled() {
+					t.Fatalf("admitted %d, call %d: request %d is neither resumed nor answered", admit, n, i)
+				}
+			}
+			if p.left > 0 {
+				if n < 20 {
+					t.Fatalf("four requests make only %d host calls: the test lost its grip", n)
+				}
+				break
+			}
+		}
+	}
+}

@@ -43,6 +43,10 @@ type request struct {
 	wakeAt   int64 // steady microseconds: of the next attempt, or a delay's end
 	redisUS  int64
 	settling settling
+
+	signature uint64     // of what it asks for, where that may share a call
+	leads     bool       // others may join the call after its own
+	followers []*request // who did
 }
 
 // OnHttpRequestHeaders decides, or asks Redis and holds the request.
@@ -76,9 +80,15 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	w.vm.open[r.id] = r
 	if step == engine.Send {
 		now := w.host.Steady()
+		if r.decision.Recall(&w.memory, now) {
+			return r.pass(r.conclude())
+		}
 		r.sentAt = now
 		r.deadline = now + w.policy.Redis.TimeoutUS
 		r.phase = held
+		if w.join(r) {
+			return types.ActionPause
+		}
 		if step = r.attempt(step, now); step != engine.Decide {
 			return types.ActionPause
 		}
@@ -131,6 +141,21 @@ func (r *request) follow(step engine.Step, now int64) {
 // Done takes Redis's reply to the request's call, or why there is none.
 func (r *request) Done(reply redisproto.Value, err error) {
 	w := r.w
+	now := w.host.Steady()
+	signature, leads := r.signature, r.leads
+	followers := w.land(r)
+	// A missing script's call goes out again, and who joined waits for that.
+	r.leads = leads && err == nil && reply.ErrorCode() == redisproto.CodeNoScript
+	r.done(now, reply, err)
+	if leads && w.flights[signature] == r {
+		r.followers = append(followers, r.followers...)
+		return
+	}
+	w.dispatch(followers, now, err)
+}
+
+func (r *request) done(now int64, reply redisproto.Value, err error) {
+	w := r.w
 	defer r.drop()
 	if r.phase == held && w.host.SetEffectiveContext(r.id) != host.OK {
 		r.phase = gone
@@ -140,6 +165,7 @@ func (r *request) Done(reply redisproto.Value, err error) {
 		return
 	}
 	if r.phase != held {
+		w.report(now, engine.NoFailure) // settled by a panic; Redis isn't to blame
 		return
 	}
 	defer w.recoverIn("reply", func() { r.release(r.afterPanic()) })
@@ -149,8 +175,10 @@ func (r *request) Done(reply redisproto.Value, err error) {
 		step = r.fail(err)
 	} else {
 		step = r.decision.Reply(reply)
+		r.decision.Remember(&w.memory, r.sentAt)
 	}
-	r.follow(step, w.host.Steady())
+	w.report(now, r.decision.Failure)
+	r.follow(step, now)
 }
 
 // release resumes a held request that is let through.
@@ -165,6 +193,8 @@ func (r *request) release(a types.Action) {
 func (r *request) fail(err error) engine.Step {
 	f := engine.Unavailable
 	switch err {
+	case errOpen:
+		f = engine.BreakerOpen
 	case link.ErrLost:
 		f = engine.Lost
 	case link.ErrTimeout:
@@ -188,7 +218,7 @@ func (r *request) conclude() types.Action {
 	if d.Verdict.Mode == engine.ModeRedis {
 		w.metrics.redisUS.record(uint64(max(r.redisUS, 0)))
 	}
-	if d.Failure != engine.NoFailure {
+	if d.Failure != engine.NoFailure && d.Failure != engine.BreakerOpen { // opening was logged
 		w.logs.warn(w, r)
 	}
 	r.record()

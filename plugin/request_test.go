@@ -10,7 +10,8 @@ import (
 	"sluice/internal/host/hosttest"
 )
 
-const oneLimit = `{"limits":[{"name":"a","match":{"path":"/a"},"rate":"5/s","on_error":"deny"}]}`
+// Each request has a call of its own.
+const oneLimit = `{"limits":[{"name":"a","match":{"path":"/a"},"rate":"5/s","on_error":"deny","hot":{"batch":false}}]}`
 
 const serverTime = 1_690_000_058_000_000 // us
 
@@ -108,6 +109,7 @@ func TestGRPCIsAnsweredItsOwnWay(t *testing.T) {
 	if a == nil || a.GRPCStatus != 8 || a.Header("grpc-retry-pushback-ms") != "1200" || string(a.Body) != "Rate limit a exceeded. Retry in 2 s." || a.Header("content-type") != "" {
 		t.Errorf("%+v", a)
 	}
+	r.host.Advance(2_000_000)
 	x = r.request(get("/a", "content-type", "application/grpc")...)
 	r.host.Streams.Last().Close(14)
 	r.tick(60)
@@ -313,14 +315,134 @@ func TestOneLogLineForAFaultThatHitsEachRequest(t *testing.T) {
 	r := newRig(t, oneLimit)
 	before := len(r.host.Logs)
 	for range 100 {
+		if x := r.request(get("/a")...); !x.settled() {
+			r.reply([]byte("-NOAUTH Authentication required.\r\n"))
+		}
+	}
+	lines := r.host.Logs[before:]
+	if len(lines) != 2 || !strings.Contains(lines[0].Message, "NOAUTH") || !strings.Contains(lines[1].Message, "several times in a row") {
+		t.Errorf("logged %v", lines)
+	}
+}
+
+func TestRejectedKeyIsAnsweredFromMemory(t *testing.T) {
+	r := newRig(t, `{"limits":[{"name":"a","key":"header:x-u","rate":"5/s","cost":"header:x-cost"},{"name":"b","rate":"9/s","shadow":true}]}`)
+	x := r.request(get("/", "x-u", "1", "x-cost", "2")...)
+	r.host.Advance(300)
+	r.reply(decision(serverTime, 0, 0, 5, 0, 700, 700, 1, 0, 9, 0, 0))
+	if x.req.Answer == nil {
+		t.Fatal("not rejected")
+	}
+	r.sent()
+	r.host.Advance(199_700) // 200 ms after the call went out
+	for _, c := range []struct {
+		user, cost string
+		asks       bool
+	}{{"1", "2", false}, {"1", "1", true}, {"1", "3", true}, {"2", "2", true}} {
+		x := r.request(get("/", "x-u", c.user, "x-cost", c.cost)...)
+		if asks := len(r.sent()) > 0; asks != c.asks {
+			t.Errorf("user %s, cost %s: asks Redis: %v", c.user, c.cost, asks)
+		}
+		if c.asks {
+			r.reply(decision(serverTime, 1, 1, 1, 4, 1000, 0, 1, 1, 9, 0, 0))
+			continue
+		}
+		a := x.req.Answer
+		if a == nil || a.Code != 429 || a.Header("retry-after") != "1" || a.Header("ratelimit") != `"a";r=0;t=1` ||
+			a.Header("x-ratelimit-reset") != "1690000059" || string(x.req.FilterState["sluice.mode"]) != "memory" {
+			t.Errorf("%+v, %v", a, x.req.FilterState)
+		}
+	}
+	m := &r.host.Metrics
+	if n := m.Value("mode=.=memory;.;sluice_mode_total"); n != 1 {
+		t.Errorf("decided from memory: %d", n)
+	}
+	if n := m.Value("limit=.=a;.;outcome=.=rejected;.;sluice_decisions_total"); n != 2 {
+		t.Errorf("rejected: %d", n)
+	}
+	r.host.Advance(500_000) // 700 ms after
+	r.request(get("/", "x-u", "1", "x-cost", "2")...)
+	if len(r.sent()) != 1 {
+		t.Error("Redis isn't asked again when its time is over")
+	}
+}
+
+func TestNothingIsRememberedThatMayChange(t *testing.T) {
+	for _, limit := range []string{
+		`"settle":{"refund_on":{"status":500}}`, `"count_rejected":true`, `"penalty":"10s"`,
+	} {
+		r := newRig(t, `{"limits":[{"name":"a","rate":"5/s",`+limit+`}]}`)
+		for range 2 {
+			r.request(get("/")...)
+			if len(r.sent()) != 1 {
+				t.Errorf("%s: Redis isn't asked", limit)
+			}
+			n := []int64{serverTime, 0, 0, 5, 0, 900, 900}
+			if strings.Contains(limit, "penalty") {
+				n = append(n, 0, 1, 0, 10_000, 10_000)
+			}
+			r.reply(decision(n...))
+		}
+	}
+}
+
+func TestBreakerAnswersAtOnceAndRecovers(t *testing.T) {
+	r := newRig(t, oneLimit)
+	m := &r.host.Metrics
+	for range 5 {
 		r.request(get("/a")...)
-		r.reply([]byte("-NOAUTH Authentication required.\r\n"))
+		r.tick(24)
 	}
-	if n := len(r.host.Logs) - before; n != 1 {
-		t.Errorf("%d log lines", n)
+	if n := m.Value("sluice_breaker_open"); n != 1 {
+		t.Fatalf("breaker open: %d", n)
 	}
-	if l := r.host.Logs[before]; !strings.Contains(l.Message, "NOAUTH") {
-		t.Errorf("%q", l.Message)
+	r.reply([]byte{}) // nothing comes
+	r.sent()
+	for range 50 {
+		x := r.request(get("/a")...)
+		if a := x.req.Answer; a == nil || a.Code != 503 {
+			t.Fatal("a request waits while the breaker is open")
+		}
+	}
+	if cmds := r.sent(); len(cmds) != 0 {
+		t.Errorf("an open breaker sends %q", cmds)
+	}
+	if n := m.Value("kind=.=breaker_open;.;sluice_redis_errors_total"); n != 50 {
+		t.Errorf("refused by the breaker: %d", n)
+	}
+	// Redis stays silent: probes go out, requests don't. The pipe is given up
+	// after a second of silence, and a probe opens it anew.
+	for range 40 {
+		r.tick(52)
+	}
+	for _, cmd := range r.sent() {
+		if len(cmd) != 1 || cmd[0] != "PING" {
+			t.Errorf("sent %q", cmd)
+		}
+	}
+	// Redis is back.
+	for i := 0; i < 100 && m.Value("sluice_breaker_open") == 1; i++ {
+		r.tick(52)
+		if st := r.host.Streams.Last(); !st.Cancelled && len(st.Sent) > 0 {
+			st.TakeSent()
+			st.Receive([]byte("+PONG\r\n"))
+		}
+		x := r.request(get("/a")...)
+		if st := r.host.Streams.Last(); !st.Cancelled && len(st.Sent) > 0 {
+			st.TakeSent()
+			st.Receive(decision(serverTime, 1, 1, 1, 4, 1001, 0))
+			if !x.passed() {
+				t.Error("the call on trial was answered, its request isn't let through")
+			}
+		}
+	}
+	if n := m.Value("sluice_breaker_open"); n != 0 {
+		t.Fatalf("breaker open: %d", n)
+	}
+	x := r.request(get("/a")...)
+	r.reply(admitted)
+	if !x.passed() {
+		t.Error("not decided after recovery")
 	}
 }
 
@@ -338,6 +460,7 @@ func TestDebugHeadersOnlyForTheSecret(t *testing.T) {
 		if got := x.req.Answer.Header("x-sluice-at"); got != want {
 			t.Errorf("%s, rejected: x-sluice-at %q", secret, got)
 		}
+		r.host.Advance(2_000_000)
 	}
 }
 

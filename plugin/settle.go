@@ -140,6 +140,7 @@ func (r *request) doneAfterClientLeft(reply redisproto.Value, err error) {
 	} else {
 		step = r.decision.Reply(reply)
 	}
+	r.w.report(r.w.host.Steady(), r.decision.Failure)
 	if step == engine.Decide {
 		r.settle()
 	}

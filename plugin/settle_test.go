@@ -281,7 +281,7 @@ func TestTagMarksInsteadOfRejecting(t *testing.T) {
 }
 
 func TestQueueDelaysAndThenLetsThrough(t *testing.T) {
-	r := newRig(t, `{"limits":[{"name":"a","rate":"10/s"}]}`)
+	r := newRig(t, `{"limits":[{"name":"a","rate":"10/s","hot":{"batch":false}}]}`)
 	// Redis's reply as a queue gives it: admitted, with the delay last.
 	late := r.request(get("/")...)
 	soon := r.request(get("/")...)
@@ -312,7 +312,7 @@ func TestQueueDelaysAndThenLetsThrough(t *testing.T) {
 }
 
 func TestRateFromTheRequest(t *testing.T) {
-	r := newRig(t, `{"limits":[{"name":"a","key":"header:x-u","rate":{"from":"header:x-rate","default":"10/s","max":"1000/s"}}]}`)
+	r := newRig(t, `{"limits":[{"name":"a","key":"header:x-u","rate":{"from":"header:x-rate","default":"10/s","max":"1000/s"},"hot":{"batch":false}}]}`)
 	numbers := func(rate string) string {
 		r.request(get("/", "x-u", "1", "x-rate", rate)...)
 		cmd := r.sent()[0]
@@ -351,7 +351,7 @@ func TestProblemDetails(t *testing.T) {
 }
 
 func TestOddCostCountsOne(t *testing.T) {
-	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","cost":"header:x-cost"}]}`)
+	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","cost":"header:x-cost","hot":{"batch":false}}]}`)
 	for cost, want := range map[string]string{"3": "0 3", "0": "0 0", "-3": "0 1", "1.5": "0 1", "99999999999999999999": "0 1", "x": "0 1"} {
 		r.request(get("/", "x-cost", cost)...)
 		if got := ops(t, r.sent()[0]); got != want {

@@ -15,8 +15,10 @@ func (r *request) record() {
 	if l := r.limitName(); l != "" {
 		h.SetProperty("sluice.limit", r.w.scratch(l))
 	}
-	if d.Verdict.Mode == engine.ModeRedis {
+	if d.Verdict.Mode != engine.ModeNone {
 		h.SetProperty("sluice.mode", modeText[d.Verdict.Mode])
+	}
+	if d.Verdict.Mode == engine.ModeRedis {
 		r.w.text = strconv.AppendInt(r.w.text[:0], r.redisUS, 10)
 		h.SetProperty("sluice.redis_us", r.w.text)
 	}
@@ -36,7 +38,7 @@ var outcomeText = [...][]byte{
 	engine.MissingKey:   []byte("missing_key"),
 }
 
-var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis")}
+var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis"), engine.ModeMemory: []byte("memory")}
 
 // limitName is the limit that the decision is about; "" for none.
 func (r *request) limitName() string {

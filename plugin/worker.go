@@ -5,6 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"sluice/internal/breaker"
 	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/host"
@@ -35,6 +36,9 @@ type worker struct {
 	metrics metrics
 	answers answers
 	logs    throttle
+	breaker breaker.Breaker
+	memory  engine.Memory
+	flights map[uint64]*request // whose calls are out, by signature
 	waiting waiting
 	delays  delays
 	print   uint64   // of the configuration's text
@@ -82,6 +86,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
 	w.pipe = link.NewPipe(transport{w}, w.pipeOptions())
+	w.breaker = breaker.New(breaker.Options{Rand: w.random})
 	w.idPrefix = w.randomID()
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
@@ -114,8 +119,11 @@ func (w *worker) pipeOptions() link.Options {
 		Username: r.Username,
 		Password: password,
 		DB:       int(r.DB),
-		Rand:     w.random,
-		Observer: observer{w},
+		// No longer than between two probes of the breaker, so that a Redis that is
+		// back is found within a second.
+		BackoffMax: 500_000,
+		Rand:       w.random,
+		Observer:   observer{w},
 	}
 }
 
@@ -159,10 +167,15 @@ func (w *worker) OnTick() {
 		return
 	}
 	now := w.host.Steady()
+	w.probe(now)
 	next := w.pipe.Tick(now)
 	w.retryDue(now)
 	w.releaseDue(now)
-	if next == 0 && len(w.waiting.queue) == 0 && w.delays.len() == 0 {
+	switch {
+	case next != 0 || len(w.waiting.queue) > 0 || w.delays.len() > 0:
+	case w.breaker.IsOpen():
+		w.tick(probeTickMS)
+	default:
 		w.tick(slowTickMS)
 	}
 }
@@ -183,12 +196,17 @@ func (w *worker) send(r *request, now int64) error {
 	if len(r.callID) == 0 {
 		r.callID = w.appendRequestID(r.callID)
 	}
+	if !w.breaker.Allow() {
+		return errOpen
+	}
 	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
 	r.hold()
 	if err := w.pipe.Send(now, w.command, r.deadline, r); err != nil {
 		r.refs--
+		w.report(now, engine.Unavailable)
 		return err
 	}
+	w.takeOff(r)
 	w.tick(fastTickMS)
 	return nil
 }
@@ -201,6 +219,9 @@ func (w *worker) NewHttpContext(id uint32) types.HttpContext {
 // OnPluginDone is asked when the configuration is replaced and its last request
 // is gone.
 func (w *worker) OnPluginDone() bool {
+	if w.breaker.IsOpen() {
+		w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
+	}
 	if w.pipe != nil {
 		w.pipe.Close(w.host.Steady())
 	}

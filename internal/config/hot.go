@@ -60,14 +60,14 @@ var hotTable = &table[Hot]{
 	name: "hot",
 	doc:  "What is done about a key that very many requests share.",
 	fields: []field[Hot]{
-		row("batch", boolean(), "false", "Requests for a key whose call is in flight share the next call; exact.",
+		row("batch", boolean(), "true", "Requests that ask for the same while a call for it is out share the next call; exact.",
 			func(t *Hot, v bool) { t.Batch = v }),
-		row("lease", leaseTable.kind(), "", "Tokens are taken in batches.",
-			func(t *Hot, v Hot) { t.LeaseUS = v.LeaseUS }),
-		row("shards", integer(1, 256), "1", "Into how many counters the key is divided.",
-			func(t *Hot, v int64) { t.Shards = v }),
-		row("local", hotLocalTable.kind(), "", "A local share of the limit decides while Redis is slow.",
-			func(t *Hot, v HotLocal) { t.Local = &v }),
+		soon(row("lease", leaseTable.kind(), "", "Tokens are taken in batches.",
+			func(t *Hot, v Hot) { t.LeaseUS = v.LeaseUS })),
+		soon(row("shards", integer(1, 256), "1", "Into how many counters the key is divided.",
+			func(t *Hot, v int64) { t.Shards = v })),
+		soon(row("local", hotLocalTable.kind(), "", "A local share of the limit decides while Redis is slow.",
+			func(t *Hot, v HotLocal) { t.Local = &v })),
 	},
 }
 

@@ -30,9 +30,10 @@ const (
 	BadReply            // a reply that isn't the script's
 	AuthRefused         // Redis refused the credentials or the command
 	Broken              // the plugin itself failed
+	BreakerOpen         // not asked: Redis failed several times in a row
 )
 
-var failureNames = [...]string{"none", "lost", "unavailable", "timeout", "failover", "error_reply", "bad_reply", "auth", "internal"}
+var failureNames = [...]string{"none", "lost", "unavailable", "timeout", "failover", "error_reply", "bad_reply", "auth", "internal", "breaker_open"}
 
 // NumFailures is one more than the largest Failure.
 const NumFailures = len(failureNames)

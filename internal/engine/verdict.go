@@ -30,10 +30,11 @@ type Mode uint8
 const (
 	ModeNone Mode = iota
 	ModeRedis
+	ModeMemory // a rejection of Redis's that still holds
 )
 
 // String is the mode's name in metrics and logs.
-func (m Mode) String() string { return [...]string{"none", "redis"}[m] }
+func (m Mode) String() string { return [...]string{"none", "redis", "memory"}[m] }
 
 // Verdict is the decision on one request.
 type Verdict struct {

@@ -80,6 +80,8 @@ type Algorithm struct {
 	// Holds says that a request occupies its units until it ends: the caller then
 	// gives them back, under the same request id.
 	Holds bool
+	// PerHit says that each hit is stored on its own, for someone to read.
+	PerHit bool
 	// Quota is what answers call the limit: so many units in so many ms. nil
 	// stands for Limit and WindowMS.
 	Quota func(p *Params) (units, windowMS int64)

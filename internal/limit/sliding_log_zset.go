@@ -14,6 +14,7 @@ var SlidingLogZset = register(Algorithm{
 	Storage: "zset",
 	Script:  "sliding_log_zset",
 	Suffix:  "zlog1",
+	PerHit:  true,
 	Args:    limitAndWindow,
 	NArgs:   2,
 	New:     func(p Params) Model { return &zsetLog{p: p} },
