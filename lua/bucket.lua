@@ -2,8 +2,9 @@
 -- unit of cost and falls by `leak` a tick of `res` us, 1 or 1000. All are whole
 -- numbers, so that nothing drifts. For a token bucket the level is what is
 -- missing.
--- Value: "<tick> <level at that tick> <unit> <leak> <res>".
-local TOP=4503599627370496 -- 2^52, the highest level
+--
+-- Value: tick (7 bytes), level at that tick (7), when the key expires, ms (7),
+-- unit (7), leak (7), res (2).
 
 local function open_bucket(k,cost,p)
   local cap,unit,leak,res=num(A[p]),num(A[p+1]),num(A[p+2]),num(A[p+3])
@@ -13,11 +14,10 @@ local function open_bucket(k,cost,p)
     ok=false,dirty=false,delay=0,wait=-1,bounded=false,brim=cap*unit}
   local s=call('GET',k)
   if s then
-    local t,level,u,l,r=string.match(s,'^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-    t,level,u,l,r=num(t),num(level),num(u),num(l),num(r)
-    if not t or not level or not u or not l or u<1 or l<1 or r~=1 and r~=1000 then
-      return nil,'the stored value is not a bucket'
-    end
+    if #s~=37 then return nil,'the stored value is not a bucket' end
+    local $vars7(t),$vars7(v),_,_,_,_,_,_,_,$vars7(u),$vars7(l),$vars2(r)=byte(s,1,37)
+    local t,level,u,l,r=$num7(t),$num7(v),$num7(u),$num7(l),$num2(r)
+    if level>TOP or u<1 or l<1 or r~=1 and r~=1000 then return nil,'the stored value is not a bucket' end
     local at=floor(now/r)
     if at<t then
       -- After a small step back time stands still, after a large one the level
@@ -42,8 +42,12 @@ local function save_bucket(c)
     call('DEL',c.k)
     return
   end
-  call('SET',c.k,string.format('%.0f %.0f %.0f %.0f %.0f',c.at,c.level,c.unit,c.leak,c.res),
-    'PX',string.format('%.0f',ceil(ceil(c.level/c.leak)*c.res/1000)+SKEW))
+  local at,level,unit,leak,res=c.at,c.level,c.unit,c.leak,c.res
+  local need=ceil(ceil(level/leak)*res/1000)+SKEW
+  local px=need+floor(need/8)+10000 -- some more, so that the short way seldom renews it
+  local expiry=ms+px
+  call('SET',c.k,char($bytes7(at),$bytes7(level),$bytes7(expiry),$bytes7(unit),$bytes7(leak),$bytes2(res)),
+    'PX',string.format('%.0f',px))
 end
 
 local function take_bucket(c,cost)
@@ -93,4 +97,61 @@ local function show_bucket(c)
   if level>0 then reset=fall(c,max(target,0)) end
   if cost<=cap then retry=fall(c,room) end
   return current,remaining,reset,retry
+end
+--@short
+-- The level of a bucket (bucket.lua) whose numbers didn't change; its arguments
+-- begin at A[at].
+local cap,unit,leak,res=num(A[at]),num(A[at+1]),num(A[at+2]),num(A[at+3])
+if not cap or not unit or not leak or not res or cap<0 or cap%1~=0 or unit<1 or unit>MAX or unit%1~=0
+  or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return general() end
+local tick,level,expiry=(now+-now%res)/res,0,0
+local s=call('GET',k)
+if s then
+  local $vars7(t),$vars7(v),$vars7(e),$vars7(u),$vars7(l),$vars2(r)=string.byte(s,1,37)
+  if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return general() end
+  local stored=$num7(t)
+  local past=(now-now%res)/res-stored
+  if past<0 then
+    -- Time stands still; a step back of more than a second needs care.
+    if past*res<-1000000 then return general() end
+    past=0
+  end
+  local left=$num7(v)-past*leak
+  if left>0 then tick,level=stored+past,left end
+  if own then expiry=$num7(e) end
+end
+local after=level+cost*unit
+if after<=cap*unit then
+  level=after
+  retry=0
+  y=string.char($bytes7(tick),$bytes7(level))
+  local need=(level+-level%leak)/leak*res
+  need=(need+-need%1000)/1000+SKEW
+  if expiry>=ms+need then
+    x='0'
+  else
+    px=need+(need-need%8)/8+10000
+    expiry=ms+px
+    y=y..string.char($bytes7(expiry),$bytes7(unit),$bytes7(leak),$bytes2(res))
+  end
+end
+current=(level+-level%unit)/unit
+remaining=cap>current and cap-current or 0
+-- ms until the level has fallen to room for one unit more, and for the cost.
+local ahead,fall=tick*res-now,0
+if level>0 then
+  local to=(cap-remaining-1)*unit
+  fall=level-(to>0 and to or 0)
+  fall=(fall+-fall%leak)/leak*res+ahead
+  fall=(fall+-fall%1000)/1000
+end
+reset=fall>0 and fall or 0
+if not y then
+  retry=-1
+  if cost<=cap then
+    fall=after-cap*unit
+    fall=(fall+-fall%leak)/leak*res+ahead
+    fall=(fall+-fall%1000)/1000
+    retry=fall>0 and fall or 0
+  end
 end

@@ -11,4 +11,13 @@ local function open(k,cost,p)
   return open_period(k,cost,lim,d,e)
 end
 
-ALG[#ALG+1]={args=5,open=open,take=take_period,give=give_period,show=show_period,save=save_period}
+return {args=5,open=open,take=take_period,give=give_period,show=show_period,save=save_period}
+--@short
+-- The arguments of calendar.
+local lim,a,b,d,e=num(A[p+3]),num(A[p+4]),num(A[p+5]),num(A[p+6]),num(A[p+7])
+if not lim or not a or not b or not d or not e or lim<0 or lim>=MAX or lim%1~=0
+  or a<0 or a>=b or b>=d or d>=e or e>MAX or a%1+b%1+d%1+e%1~=0 or ms<a or ms>=e then return general() end
+local start,stop=d,e
+if ms<b then start,stop=a,b elseif ms<d then start,stop=b,d end
+p=p+8
+--@use short period

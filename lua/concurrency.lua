@@ -118,4 +118,4 @@ local function refuse(c)
   if c.dirty then save(c) end
 end
 
-ALG[#ALG+1]={args=2,open=open,take=take,refuse=refuse,give=give,show=show,save=save}
+return {args=2,open=open,take=take,refuse=refuse,give=give,show=show,save=save}

@@ -1,9 +1,10 @@
 -- Opens every counter, decides, then charges: nothing is written before all
 -- arguments and all stored values were read and found good.
 local n,p,ok=#KEYS,3,1
-local S,seen={},n>1 and {}
+local S,G,seen={},{},n>1 and {}
 for i=1,n do
-  local g,op,cost=ALG[num(A[p])],num(A[p+1]),num(A[p+2])
+  local a,op,cost=num(A[p]),num(A[p+1]),num(A[p+2])
+  local g=a and (G[a] or algorithm(a))
   if not g or not op or op>5 or not cost then
     return redis.error_reply('ERR sluice: counter '..i..': bad algorithm, op or cost')
   end
@@ -15,7 +16,7 @@ for i=1,n do
   local c,err=g.open(k,cost,p+3)
   if not c then return redis.error_reply('ERR sluice: counter '..i..': '..(err or 'bad argument')) end
   if not c.ok and (op==0 or op==4) then ok=0 end
-  S[i]=c
+  S[i],G[a]=c,g
   p=p+3+g.args
 end
 if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
@@ -23,7 +24,7 @@ if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of ar
 local R={now,ok,0,0,0,0,0}
 p=3
 for i=1,n do
-  local c,g,op=S[i],ALG[A[p]+0],A[p+1]+0
+  local c,g,op=S[i],G[A[p]+0],A[p+1]+0
   local cost=c.cost
   p=p+3+g.args
   if g.guard and op~=2 and op~=3 then g.guard(c,S) end

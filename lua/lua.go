@@ -45,6 +45,15 @@
 // penalty (limit.Penalty) is a guard beside another counter of the same call,
 // with a key of its own and cost 0: see there.
 //
+// # Two ways through a script
+//
+// In Redis a script's functions are made anew by each call, which once was half of
+// a call's cost. So each script decides what nearly all calls are in one run of
+// statements (short.lua, and what follows --@short in an algorithm's file), without
+// functions, and leaves all else to a general way (driver.lua and the rest of that
+// file), which can do everything and makes only what the call needs. An algorithm works without a short way; with one
+// both ways give the same results, and the tests run each alone.
+//
 // # Clocks that step back
 //
 // A step of at most 3 s (gateways with clocks of their own may differ by that)
@@ -58,6 +67,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -74,9 +84,6 @@ const (
 //go:embed *.lua
 var files embed.FS
 
-// use begins the first line of an algorithm's file that needs a shared part.
-const use = "--@use "
-
 // Script is a composed script.
 type Script struct {
 	Source string // what EVAL and SCRIPT LOAD take
@@ -84,32 +91,37 @@ type Script struct {
 	names  []string
 }
 
+// Lines that stand for other text in a file.
+const (
+	use        = "--@use "       // the file named
+	algorithms = "--@algorithms" // a branch for each algorithm
+	shortcuts  = "--@shortcuts"  // a branch for each algorithm that has a short way
+)
+
+// short stands before the name of an algorithm's file to mean its short way,
+// which is what follows the line marker in it.
+const (
+	short  = "short "
+	marker = "--@short\n"
+)
+
 // Compose joins the algorithms named (limit.Algorithm.Script) into one script,
 // in the order given, each once. It panics on a name that has no file.
 func Compose(names ...string) Script {
 	var s Script
-	var b strings.Builder
-	shrink(&b, text("prelude"))
-	var shared []string
 	for _, name := range names {
-		if slices.Contains(s.names, name) {
-			continue
+		if !slices.Contains(s.names, name) {
+			s.names = append(s.names, name)
 		}
-		s.names = append(s.names, name)
-		source := text(name)
-		if first, rest, _ := strings.Cut(source, "\n"); strings.HasPrefix(first, use) {
-			source = rest
-			if part := strings.TrimPrefix(first, use); !slices.Contains(shared, part) {
-				shared = append(shared, part)
-				shrink(&b, text(part))
-			}
-		}
-		b.WriteString("do\n")
-		shrink(&b, source)
-		b.WriteString("end\n")
 	}
-	shrink(&b, text("driver"))
-	s.Source = b.String()
+	c := composer{names: s.names}
+	c.add("call")
+	if slices.ContainsFunc(s.names, hasShort) {
+		c.add("short")
+	} else {
+		c.line("return general()")
+	}
+	s.Source = c.out.String()
 	s.SHA = sha(s.Source)
 	return s
 }
@@ -126,32 +138,131 @@ func sha(source string) string {
 	return string(hex)
 }
 
-// text is a script's file. Names come from the registry in package limit, never
+// composer writes a script.
+type composer struct {
+	names []string
+	out   strings.Builder
+}
+
+// add appends a file without indentation, blank lines and comments, and with
+// other text in the place of the lines that stand for it. No string in our
+// scripts holds "--".
+func (c *composer) add(name string) {
+	for line := range strings.Lines(text(name)) {
+		line = strings.TrimSpace(line)
+		switch part, ok := strings.CutPrefix(line, use); {
+		case ok:
+			c.add(part)
+			continue
+		case line == algorithms:
+			c.branches("i==", "", "", "nil")
+			continue
+		case line == shortcuts:
+			c.branches("g=='", "'", short, "general()")
+			continue
+		}
+		if i := strings.Index(line, "--"); i >= 0 {
+			line = strings.TrimSpace(line[:i])
+		}
+		if line != "" {
+			c.line(bytewise(line))
+		}
+	}
+}
+
+// branches appends the file of each algorithm, its name behind prefix, under the
+// condition that the text before and after makes of its index, and returns
+// otherwise where none holds.
+func (c *composer) branches(before, after, prefix, otherwise string) {
+	word, end := "if ", ""
+	for i, name := range c.names {
+		if prefix == short && !hasShort(name) {
+			continue
+		}
+		c.line(word + before + strconv.Itoa(i+1) + after + " then")
+		c.add(prefix + name)
+		word, end = "elseif ", "end"
+	}
+	if end != "" {
+		c.line("else")
+	}
+	c.line("return " + otherwise)
+	c.line(end)
+}
+
+// bytewise writes out the three short forms for numbers that are stored as n
+// bytes, the highest first. Functions would do it, too, but cost more than all
+// else in a script (see short.lua).
+//
+//	$bytesN(x)  the bytes of x, for string.char: x/256,x%256
+//	$varsN(x)   variables for them, from string.byte: x1,x2
+//	$numN(x)    the number that those variables are: (x1*256+x2)
+func bytewise(line string) string {
+	for {
+		before, form, ok := strings.Cut(line, "$")
+		word, rest, call := strings.Cut(form, "(")
+		x, after, closed := strings.Cut(rest, ")")
+		if !ok || !call || !closed || len(word) < 4 {
+			return line
+		}
+		n := int(word[len(word)-1] - '0')
+		var out string
+		for i := 1; i <= n; i++ {
+			digit := strconv.Itoa(i)
+			switch word[:len(word)-1] {
+			case "bytes":
+				out += "," + x
+				if i < n {
+					out += "/" + strconv.FormatInt(1<<(8*(n-i)), 10)
+				}
+				if i > 1 {
+					out += "%256"
+				}
+			case "vars":
+				out += "," + x + digit
+			case "num":
+				if i == 1 {
+					out = x + digit
+				} else {
+					out = "(" + out + "*256+" + x + digit + ")"
+				}
+			}
+		}
+		line = before + strings.TrimPrefix(out, ",") + after
+	}
+}
+
+func (c *composer) line(s string) {
+	c.out.WriteString(s)
+	c.out.WriteByte('\n')
+}
+
+// text is a script's file, or, behind short, its short way. Names come from the registry in package limit, never
 // from a user, so that a missing one is a mistake in this program.
 func text(name string) string {
+	name, wantShort := strings.CutPrefix(name, short)
 	b, err := files.ReadFile(name + ".lua")
 	if err != nil {
 		panic("lua: no script named " + name)
 	}
-	return string(b)
+	general, shortWay, found := strings.Cut(string(b), marker)
+	switch {
+	case !wantShort:
+		return general
+	case !found:
+		panic("lua: no short way in " + name)
+	}
+	return shortWay
+}
+
+// hasShort reports whether the algorithm has a short way.
+func hasShort(name string) bool {
+	b, err := files.ReadFile(name + ".lua")
+	return err == nil && strings.Contains(string(b), marker)
 }
 
 // Index is the number that ARGV names the algorithm by, from 1; 0 when the
 // script doesn't hold it.
 func (s *Script) Index(name string) int {
 	return slices.Index(s.names, name) + 1
-}
-
-// shrink appends text without indentation, blank lines and comments. No string
-// in our scripts holds "--".
-func shrink(b *strings.Builder, text string) {
-	for line := range strings.Lines(text) {
-		if i := strings.Index(line, "--"); i >= 0 {
-			line = line[:i]
-		}
-		if line = strings.TrimSpace(line); line != "" {
-			b.WriteString(line)
-			b.WriteByte('\n')
-		}
-	}
 }

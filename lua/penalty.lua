@@ -46,4 +46,4 @@ local function show(c)
   return 1,0,c.till-ms,c.till-ms
 end
 
-ALG[#ALG+1]={args=2,open=open,take=take,give=give,show=show,save=save,guard=guard}
+return {args=2,open=open,take=take,give=give,show=show,save=save,guard=guard}

@@ -8,7 +8,7 @@
 -- Value: "<len> <unit> <s of the last change of len, or 0> <newest sub-window>
 -- <its count> <the count before> ...", newest first.
 local HOLD=60 -- s between two changes to shorter sub-windows
-local FULL=1099511627776 -- 2^40, the most that a sub-window counts
+local MOST=1099511627776 -- 2^40, the most that a sub-window counts
 
 -- Finds the sub-window that the window's edge cuts, and how many of its steps are
 -- inside. The one that time is in counts whole, even where it is longer than a
@@ -35,7 +35,7 @@ end
 
 local function open(k,cost,p)
   local lim,win,n=num(A[p]),num(A[p+1]),num(A[p+2])
-  if not lim or not win or not n or lim>FULL or win<1 or win>WINDOW or n<1 or n>100 then return nil end
+  if not lim or not win or not n or lim>MOST or win<1 or win>WINDOW or n<1 or n>100 then return nil end
   local unit=ceil(win*1000/(n*4096))
   local len=ceil(win*1000/(n*unit))*unit
   local c={k=k,cost=cost,lim=lim,win=win*1000,ok=false,dirty=false,
@@ -66,7 +66,7 @@ local function open(k,cost,p)
         local j=top-floor(min((newest-i+2)*l-1,now)/len)+1
         if j>n+2 then break end
         for x=#moved+1,j do moved[x]=0 end
-        moved[j]=min(moved[j]+counts[i],FULL)
+        moved[j]=min(moved[j]+counts[i],MOST)
       end
       newest,counts=top,moved
       c.since,c.dirty=floor(ms/1000),true
@@ -110,7 +110,7 @@ local function take(c,cost)
     counts[1]=0
   end
   c.newest=at
-  cost=min(cost,FULL-counts[1])
+  cost=min(cost,MOST-counts[1])
   counts[1]=counts[1]+cost
   c.total=c.total+cost
   save(c)
@@ -154,4 +154,4 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-ALG[#ALG+1]={args=3,open=open,take=take,give=give,show=show,save=save}
+return {args=3,open=open,take=take,give=give,show=show,save=save}

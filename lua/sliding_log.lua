@@ -18,16 +18,10 @@
 -- header, one bucket when a new tick starts, a few when old ones expire.
 local HEAD,LINEAR=44,26
 local HUGE=math.huge
-local FULL=281474976710655 -- 2^48 - 1, the most that a bucket holds
 local HOLD=60 -- s between two changes of the tick to a shorter one
 
-local function u48(x)
-  return char(x/1099511627776,x/4294967296%256,x/16777216%256,x/65536%256,x/256%256,x%256)
-end
-
 local function bucket(label,count)
-  return char(label/256,label%256,count/1099511627776,count/4294967296%256,
-    count/16777216%256,count/65536%256,count/256%256,count%256)
+  return char($bytes2(label),$bytes6(count))
 end
 
 -- At most m closed buckets from position pos on, as stored; a ring's end cuts
@@ -46,9 +40,9 @@ local function walk(c,cut,units)
     local e=piece(c,pos,min(m,n))
     if e=='' then break end
     for i=1,#e,8 do
-      local l1,l2,b1,b2,b3,b4,b5,b6=byte(e,i,i+7)
-      local count=((((b1*256+b2)*256+b3)*256+b4)*256+b5)*256+b6
-      local stamp=c.last-(c.label-l1*256-l2)%65536
+      local $vars2(l),$vars6(b)=byte(e,i,i+7)
+      local count=$num6(b)
+      local stamp=c.last-(c.label-$num2(l))%65536
       if stamp>cut or gone+count>=units then return stamp,gone,pos,n end
       gone=gone+count
       pos=pos+1
@@ -91,9 +85,9 @@ local function retick(c,tick,top,cut)
   for i=1,#s+1,8 do
     local at,m=top,c.count
     if i<=#s then
-      local l1,l2,b1,b2,b3,b4,b5,b6=byte(s,i,i+7)
-      at=min(top,ceil((c.last-(c.label-l1*256-l2)%65536)*c.tick/tick))
-      m=((((b1*256+b2)*256+b3)*256+b4)*256+b5)*256+b6
+      local $vars2(l),$vars6(b)=byte(s,i,i+7)
+      at=min(top,ceil((c.last-(c.label-$num2(l))%65536)*c.tick/tick))
+      m=$num6(b)
     end
     if at>cut then
       if at~=stamp then
@@ -123,23 +117,23 @@ local function open(k,cost,p)
     c={k=k,cost=cost,lim=lim,win=win,ok=false,dirty=false,moved=false,at=ceil(now/(want*1000)),
       tick=want,cap=0,expiry=0,since=0,last=0,label=0,head=0,n=0,oldest=0,count=0,total=0,s=s}
   else
-    local t1,t2,t3,t4,c1,c2,e1,e2,e3,e4,e5,e6,s1,s2,s3,s4,s5,l1,l2,l3,l4,l5,l6,b1,b2,
-      h1,h2,n1,n2,o1,o2,m1,m2,m3,m4,m5,m6,z1,z2,z3,z4,z5,z6,z7=byte(s,1,HEAD)
-    local tick=t1 and ((t1*256+t2)*256+t3)*256+t4 or 0
+    local $vars4(t),$vars2(c),$vars6(e),$vars5(s),$vars6(l),$vars2(b),
+      $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=byte(s,1,HEAD)
+    local tick=t1 and $num4(t) or 0
     if tick==0 or not z7 then return nil,'the stored value is not a log' end
-    local last=((((l1*256+l2)*256+l3)*256+l4)*256+l5)*256+l6
+    local last=$num6(l)
     c={k=k,cost=cost,lim=lim,win=win,ok=false,dirty=false,moved=false,at=0,
       tick=tick,
-      cap=c1*256+c2,
-      expiry=((((e1*256+e2)*256+e3)*256+e4)*256+e5)*256+e6,
-      since=(((s1*256+s2)*256+s3)*256+s4)*256+s5,
+      cap=$num2(c),
+      expiry=$num6(e),
+      since=$num5(s),
       last=last,
-      label=b1*256+b2,
-      head=h1*256+h2,
-      n=n1*256+n2,
-      oldest=last-o1*256-o2,
-      count=((((m1*256+m2)*256+m3)*256+m4)*256+m5)*256+m6,
-      total=(((((z1*256+z2)*256+z3)*256+z4)*256+z5)*256+z6)*256+z7,
+      label=$num2(b),
+      head=$num2(h),
+      n=$num2(n),
+      oldest=last-$num2(o),
+      count=$num6(m),
+      total=$num7(z),
       s=s}
     local at=ceil(now/(tick*1000))
     local from,back=ms,false -- the time that expiry goes by
@@ -190,7 +184,7 @@ local function put(c,closed)
   local keep=c.win+c.tick
   local px=keep+floor(c.win/8)+10000
   local inplace=c.cap>0 and c.n>8 and c.n<c.cap
-  local stale=not inplace or c.expiry<ms+keep or c.expiry>ms+px
+  local stale=not inplace or c.dirty or c.expiry<ms+keep+SKEW or c.expiry>ms+px
   if stale then c.expiry=ms+px end
   local s
   if not inplace then
@@ -202,24 +196,23 @@ local function put(c,closed)
     end
     c.cap,c.head=cap,0
   end
-  local total=c.total
-  local counts=u48(c.count)..char(total/281474976710656)..u48(total%281474976710656)
+  local count,total=c.count,c.total
+  local counts=char($bytes6(count),$bytes7(total))
   if inplace and not stale and not closed and not c.moved then
     call('SETRANGE',k,31,counts)
     return
   end
-  local since,off,head=c.since,c.last-c.oldest,c.head
-  local places=char(since/4294967296,since/16777216%256,since/65536%256,since/256%256,since%256)
-    ..u48(c.last)..char(c.label/256,c.label%256,head/256,head%256,c.n/256,c.n%256,off/256,off%256)
+  local since,off,head,last,label,expiry=c.since,c.last-c.oldest,c.head,c.last,c.label,c.expiry
+  n=c.n
+  local rest=char($bytes6(expiry),$bytes5(since),$bytes6(last),$bytes2(label),$bytes2(head),$bytes2(n),$bytes2(off))..counts
   if inplace then
-    if closed then call('SETRANGE',k,HEAD+8*((head+n)%c.cap),closed) end
-    call('SETRANGE',k,6,u48(c.expiry)..places..counts)
+    if closed then call('SETRANGE',k,HEAD+8*((head+n-1)%c.cap),closed) end
+    call('SETRANGE',k,6,rest)
     if stale then call('PEXPIRE',k,px) end
     return
   end
-  local tick=c.tick
-  c.s=char(tick/16777216,tick/65536%256,tick/256%256,tick%256,c.cap/256,c.cap%256)
-    ..u48(c.expiry)..places..counts..s
+  local tick,cap=c.tick,c.cap
+  c.s=char($bytes4(tick),$bytes2(cap))..rest..s
   call('SET',k,c.s,'PX',px)
 end
 
@@ -247,11 +240,11 @@ local function give(c,cost)
   while cost>=c.count and c.n>0 do
     cost=cost-c.count
     c.n=c.n-1
-    local l1,l2,b1,b2,b3,b4,b5,b6=byte(c.s,HEAD+1+8*c.n,HEAD+8+8*c.n)
-    local label=l1*256+l2
+    local $vars2(l),$vars6(b)=byte(c.s,HEAD+1+8*c.n,HEAD+8+8*c.n)
+    local label=$num2(l)
     c.last=c.last-(c.label-label)%65536
     c.label=label
-    c.count=((((b1*256+b2)*256+b3)*256+b4)*256+b5)*256+b6
+    c.count=$num6(b)
   end
   c.count=c.count-cost
   put(c)
@@ -275,4 +268,104 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-ALG[#ALG+1]={args=2,open=open,take=take,give=give,show=show,save=put}
+return {args=2,open=open,take=take,give=give,show=show,save=put}
+--@short
+-- A hit on a log (sliding_log.lua) whose tick stays and whose ring keeps its size,
+-- after no clock stepped back.
+local lim,win=num(A[p+3]),num(A[p+4])
+if not lim or not win or lim<0 or lim>FULL or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return general() end
+p=p+5
+local tick=(win+-win%1000)/1000
+local at=(now+-now%(tick*1000))/(tick*1000)
+local cut=(ms-win-(ms-win)%tick)/tick
+local keep=win+tick
+local long=keep+(win-win%8)/8+10000 -- ms to keep it when that is renewed
+local total,oldest=0,at
+local s=call('GETRANGE',k,'0','251')
+if s~='' then
+  local $vars4(t),$vars2(c),$vars6(e),_,_,_,_,_,$vars6(l),$vars2(b),
+    $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=string.byte(s,1,44)
+  if not z7 or $num4(t)~=tick then return general() end
+  local last=$num6(l)
+  if at<last then return general() end
+  if last>cut then
+    local cap,expiry,label,head,closed,count=$num2(c),$num6(e),$num2(b),$num2(h),$num2(n),$num6(m)
+    local moved=false
+    total,oldest=$num7(z),last-$num2(o)
+    if oldest<=cut then
+      -- Past what expired, as far as a ring's first few buckets.
+      local part,j,few=s,45+8*head,closed
+      if cap>0 then
+        few=math.min(8,closed,cap-head)
+        part,j=call('GETRANGE',k,44+8*head,43+8*(head+few)),1
+      end
+      moved,oldest=true,nil
+      for _=1,few do
+        local $vars2(b),$vars6(m)=string.byte(part,j,j+7)
+        if not m6 then return general() end
+        local stamp=last-(label-$num2(b))%65536
+        if stamp>cut then
+          oldest=stamp
+          break
+        end
+        total=total-$num6(m)
+        head,closed,j=head+1,closed-1,j+8
+      end
+      if not oldest then
+        if closed>0 then return general() end -- a ring's end, too
+        oldest=last
+      end
+    end
+    if total<1 then return general() end
+    if total+cost<=lim then
+      total=total+cost
+      local stale=expiry<ms+keep+SKEW or expiry>ms+long or cap==0 and not own
+      if stale and cap>0 then return general() end
+      if at==last and not moved and not stale then
+        count=count+cost
+        x,y='31',string.char($bytes6(count),$bytes7(total))
+      else
+        local size,add=closed,''
+        if at>last then
+          size=size+1
+          add=string.char($bytes2(label),$bytes6(count))
+          label=(label+at-last)%65536
+          last,count=at,0
+        end
+        count=count+cost
+        if cap==0 then
+          -- A short log is written from its start on; what is left behind its
+          -- last bucket counts for nothing.
+          if size>26 then return general() end
+          add=string.sub(s,45+8*head,44+8*(head+closed))..add
+          head=0
+        else
+          if size<9 or size>=cap then return general() end
+          if add~='' then x2,y2=44+8*((head+closed)%cap),add end
+          add=''
+        end
+        local off=last-oldest
+        x='17'
+        y=string.char($bytes6(last),$bytes2(label),$bytes2(head),$bytes2(size),$bytes2(off),$bytes6(count),$bytes7(total))..add
+        if stale then
+          px=long
+          expiry=ms+long
+          y=string.sub(s,1,6)..string.char($bytes6(expiry))..string.sub(s,13,17)..y
+        end
+      end
+    end
+  end
+end
+if total==0 then -- the first hit
+  if cost>lim then return general() end
+  total=cost
+  px=long
+  local expiry=ms+long
+  y=string.char($bytes4(tick),0,0,$bytes6(expiry),0,0,0,0,0,$bytes6(at),0,0,0,0,0,0,0,0,$bytes6(cost),$bytes7(cost))
+end
+current,remaining,reset,retry=total,lim-total,oldest*tick+win-ms,0
+if not y then
+  -- When more than the oldest hit must leave, that needs a walk.
+  if total>lim or total+cost~=lim+1 then return general() end
+  retry=reset
+end

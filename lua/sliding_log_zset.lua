@@ -184,4 +184,4 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-ALG[#ALG+1]={args=2,open=open,take=take,give=give,show=show,save=function(c) sweep(c) save(c) end}
+return {args=2,open=open,take=take,give=give,show=show,save=function(c) sweep(c) save(c) end}

@@ -66,11 +66,7 @@ func BenchmarkAlgorithms(b *testing.B) {
 // BenchmarkLevels measures one call for several limits, by a script that holds
 // only what it needs, and by one that holds every algorithm.
 func BenchmarkLevels(b *testing.B) {
-	levels := []counter{
-		{alg: limit.FixedWindow, cost: 1, p: limit.Params{Limit: 1_000_000_000, WindowMS: 1000}},
-		{alg: limit.SlidingLog, cost: 1, p: limit.Params{Limit: 1_000_000_000, WindowMS: 86_400_000}},
-		{alg: limit.TokenBucket, cost: 1, p: limit.Params{Limit: 5000, WindowMS: 1000, Burst: 1_000_000}},
-	}
+	levels := threeLevels()
 	for n := 1; n <= 3; n++ {
 		b.Run(fmt.Sprintf("%d of the script's algorithms", n), func(b *testing.B) {
 			measure(b, load{keys: 1, step: 10, warm: 1000}, levels[:n]...)

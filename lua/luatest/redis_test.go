@@ -18,8 +18,11 @@ import (
 
 var ctx = context.Background()
 
-// addr is the Redis of this test run, on 127.0.0.1.
-var addr string
+// addr is the Redis of this test run, on 127.0.0.1; pid is its process.
+var (
+	addr string
+	pid  int
+)
 
 func TestMain(m *testing.M) {
 	stop, err := startRedis()
@@ -55,6 +58,7 @@ func startRedis() (stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	pid = cmd.Process.Pid
 	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
