@@ -43,11 +43,12 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/internal/host":   {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
-			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "redisproto", "lua",
+			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "redisproto", "lua",
 		},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
 		"sluice/internal/breaker":     {},
+		"sluice/internal/local":       {"internal/host", "internal/limit", "internal/goabi"},
 	}
 	for pkg, may := range allowed {
 		ok := map[string]bool{pkg: true}

@@ -12,7 +12,7 @@ import (
 const probeTickMS = 52
 
 // errOpen is a call that the breaker refused.
-var errOpen = errors.New("Redis failed several times in a row")
+var errOpen = errors.New("calls to Redis failed several times in a row")
 
 // ping is the breaker's probe. Redis answers it even while it loads its data or
 // follows a master; the call on trial after it tells whether it decides.
@@ -48,7 +48,10 @@ func (w *worker) noteBreaker(was bool) {
 // probe sends the breaker's probe when its time has come. No request waits for
 // it.
 func (w *worker) probe(now int64) {
-	if !w.breaker.ProbeDue(now) {
+	was := w.breaker.IsOpen()
+	due := w.breaker.ProbeDue(now)
+	w.noteBreaker(was)
+	if !due {
 		return
 	}
 	if err := w.pipe.Send(now, ping, now+w.policy.Redis.TimeoutUS, probe{w}); err != nil {

@@ -48,6 +48,7 @@ var modes = [...]string{"redis", "memory", "local", "lease", "degraded"}
 const (
 	modeRedis = iota
 	modeMemory
+	modeLocal
 )
 
 // metrics are everything that the plugin counts. All are defined when the
@@ -66,6 +67,7 @@ type metrics struct {
 
 	oddCosts      metric // costs that were no whole numbers
 	settleErrors  metric // corrections that Redis didn't confirm
+	reconciled    metric // units admitted without Redis and charged there since
 	clientUnknown metric // requests whose client address was needed and unknown
 }
 
@@ -94,6 +96,7 @@ func (m *metrics) define(h host.Host, p *config.Policy) {
 	m.breakerOpen = define(h, host.Gauge, "sluice_breaker_open")
 	m.oddCosts = define(h, host.Counter, "sluice_odd_costs_total")
 	m.settleErrors = define(h, host.Counter, "sluice_settle_errors_total")
+	m.reconciled = define(h, host.Counter, "sluice_reconciled_units_total")
 	m.clientUnknown = define(h, host.Counter, "sluice_client_unknown_total")
 }
 
@@ -107,6 +110,8 @@ func (m *metrics) count(d *engine.Decision) {
 		m.mode[modeMemory].add(1)
 		m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected].add(1)
 		return
+	case engine.ModeLocal:
+		m.mode[modeLocal].add(1)
 	}
 	if d.Failure != engine.NoFailure {
 		m.errors[d.Failure].add(1)
@@ -134,6 +139,9 @@ func rowOutcome(d *engine.Decision, limit int) int {
 	}
 	for i := range d.Plan.Charges {
 		c := &d.Plan.Charges[i]
+		if c.Limit.Index == limit && c.Undecided {
+			return countFailedOpen
+		}
 		if c.Limit.Index != limit || c.Result.Admitted {
 			continue
 		}

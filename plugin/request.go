@@ -42,6 +42,7 @@ type request struct {
 	deadline int64
 	wakeAt   int64 // steady microseconds: of the next attempt, or a delay's end
 	redisUS  int64
+	localAt  int64 // when the gateway's own counters charged it, microseconds since the epoch
 	settling settling
 
 	signature uint64     // of what it asks for, where that may share a call
@@ -89,7 +90,7 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		if w.join(r) {
 			return types.ActionPause
 		}
-		if step = r.attempt(step, now); step != engine.Decide {
+		if step = r.attempt(step, now); step != engine.Decide || r.queued(now) {
 			return types.ActionPause
 		}
 	}
@@ -124,18 +125,32 @@ func (r *request) attempt(step engine.Step, now int64) engine.Step {
 
 // follow carries out the step of a held request, to its end if that has come.
 func (r *request) follow(step engine.Step, now int64) {
-	w := r.w
 	if r.attempt(step, now) != engine.Decide {
 		return
 	}
-	r.redisUS = now - r.sentAt
-	if ms := r.decision.Verdict.DelayMS; ms > 0 {
-		r.delayed = true
-		w.delays.add(r, now+ms*1000)
-		w.tick(fastTickMS)
+	if r.queued(now) {
 		return
 	}
 	r.release(r.conclude())
+}
+
+// queued lets the gateway's own counters decide where Redis didn't, and reports
+// whether a queue holds the request for a while.
+func (r *request) queued(now int64) bool {
+	w := r.w
+	if w.fallback != nil && r.decision.NeedsLocal() {
+		r.localAt = w.host.Now()
+		w.fallback.decide(&r.decision)
+	}
+	r.redisUS = now - r.sentAt
+	ms := r.decision.Verdict.DelayMS
+	if ms == 0 {
+		return false
+	}
+	r.delayed = true
+	w.delays.add(r, now+ms*1000)
+	w.tick(fastTickMS)
+	return true
 }
 
 // Done takes Redis's reply to the request's call, or why there is none.

@@ -157,6 +157,10 @@ func (r *request) settle() {
 	if r.decision.Settle(r) != engine.Send {
 		return
 	}
+	if r.decision.Verdict.Mode == engine.ModeLocal {
+		w.fallback.settle(&r.decision, r.localAt)
+		return
+	}
 	now := w.host.Steady()
 	r.settling.deadline = now + w.policy.Redis.TimeoutUS
 	r.sendSettlement(now)

@@ -451,7 +451,7 @@ func TestEndThatIsNotLogged(t *testing.T) {
 }
 
 func TestClientThatLeavesWhileDelayedIsSettled(t *testing.T) {
-	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","settle":{"refund_on":{"no_answer":true}}}]}`)
+	r := newRig(t, `{"gateways":1,"limits":[{"name":"a","rate":"5/s","settle":{"refund_on":{"no_answer":true}}}]}`)
 	x := r.request(get("/")...)
 	r.reply(decision(serverTime, 1, 1, 1, 4, 100, 40))
 	r.sent()

@@ -38,7 +38,7 @@ var outcomeText = [...][]byte{
 	engine.MissingKey:   []byte("missing_key"),
 }
 
-var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis"), engine.ModeMemory: []byte("memory")}
+var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis"), engine.ModeMemory: []byte("memory"), engine.ModeLocal: []byte("local")}
 
 // limitName is the limit that the decision is about; "" for none.
 func (r *request) limitName() string {

@@ -27,22 +27,23 @@ const (
 // what it counts.
 type worker struct {
 	types.DefaultPluginContext
-	vm      *VM
-	host    host.Host
-	id      uint32
-	policy  *config.Policy
-	engine  *engine.Engine
-	pipe    *link.Pipe
-	metrics metrics
-	answers answers
-	logs    throttle
-	breaker breaker.Breaker
-	memory  engine.Memory
-	flights map[uint64]*request // whose calls are out, by signature
-	waiting waiting
-	delays  delays
-	print   uint64   // of the configuration's text
-	tags    []string // headers that only the plugin may set
+	vm       *VM
+	host     host.Host
+	id       uint32
+	policy   *config.Policy
+	engine   *engine.Engine
+	pipe     *link.Pipe
+	metrics  metrics
+	answers  answers
+	logs     throttle
+	breaker  breaker.Breaker
+	memory   engine.Memory
+	fallback *fallback           // nil where no limit has on_error local
+	flights  map[uint64]*request // whose calls are out, by signature
+	waiting  waiting
+	delays   delays
+	print    uint64   // of the configuration's text
+	tags     []string // headers that only the plugin may set
 	// clientWarned keeps the word on unknown addresses to one.
 	clientWarned bool
 
@@ -88,6 +89,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.pipe = link.NewPipe(transport{w}, w.pipeOptions())
 	w.breaker = breaker.New(breaker.Options{Rand: w.random})
 	w.idPrefix = w.randomID()
+	w.fallback = newFallback(w)
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
 }
@@ -168,6 +170,9 @@ func (w *worker) OnTick() {
 	}
 	now := w.host.Steady()
 	w.probe(now)
+	if w.fallback != nil {
+		w.fallback.tick(now)
+	}
 	next := w.pipe.Tick(now)
 	w.retryDue(now)
 	w.releaseDue(now)

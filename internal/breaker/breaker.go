@@ -98,8 +98,10 @@ func (b *Breaker) Abandon() {
 	}
 }
 
-// ProbeDue reports whether a probe must go out now; Probed or Failed must follow.
-// A trial that nobody reported on is given up here too.
+// ProbeDue reports whether a probe must go out now; Probed or ProbeFailed must
+// follow. A trial that nobody reported on is given up here too, and a breaker
+// that waited for a trial in vain, because nobody calls, closes; one failure then
+// opens it again.
 func (b *Breaker) ProbeDue(now int64) bool {
 	switch b.state {
 	case open:
@@ -112,6 +114,11 @@ func (b *Breaker) ProbeDue(now int64) bool {
 	case trial:
 		if now >= b.probeAt {
 			b.reopen(now)
+		}
+	case ready:
+		if now >= b.probeAt {
+			failures, _, _ := b.limits()
+			*b = Breaker{o: b.o, failures: failures - 1}
 		}
 	}
 	return false

@@ -95,6 +95,24 @@ func TestWaitsLongerEachTime(t *testing.T) {
 	}
 }
 
+func TestClosesWhenNobodyCalls(t *testing.T) {
+	b := opened(Options{}, 0)
+	b.ProbeDue(100 * ms)
+	b.Probed(100 * ms)
+	b.ProbeDue(599 * ms)
+	if !b.IsOpen() {
+		t.Error("closed while it waits for a trial")
+	}
+	b.ProbeDue(600 * ms)
+	if b.IsOpen() || !b.Allow() {
+		t.Fatal("still open though Redis answered and nobody calls")
+	}
+	b.Failure(700 * ms)
+	if !b.IsOpen() {
+		t.Error("it takes more than one failure to open it again")
+	}
+}
+
 func TestTrialNobodyReportsOn(t *testing.T) {
 	b := opened(Options{}, 0)
 	b.ProbeDue(100 * ms)

@@ -92,7 +92,7 @@ type Headers struct {
 }
 
 func onErrorKind() kind[OnError] {
-	return enum([]choice[OnError]{{"allow", OnErrorAllow}, {"deny", OnErrorDeny}}, "local")
+	return enum([]choice[OnError]{{"local", OnErrorLocal}, {"allow", OnErrorAllow}, {"deny", OnErrorDeny}})
 }
 
 // headerFamilies is a set of header families as a list of words.
@@ -150,7 +150,7 @@ var policyTable = &table[Policy]{
 			func(t *Policy, v bool) { t.CountPreflights = v }),
 		row("clock", enum([]choice[Clock]{{"redis", ClockRedis}, {"gateway", ClockGateway}}), `"redis"`, "Whose time counts.",
 			func(t *Policy, v Clock) { t.Clock = v }),
-		row("on_error", onErrorKind(), `"allow"`, "What happens when Redis can't answer: all requests are let through, or all are refused.",
+		row("on_error", onErrorKind(), `"local"`, "What happens when Redis can't answer: the gateway counts its share of the limit by itself, or all requests are let through, or all are refused.",
 			func(t *Policy, v OnError) { t.OnError = v }),
 		row("headers", headerFamilies(), `["ratelimit", "x-ratelimit"]`, "Families of headers on every answer; `[]` for none.",
 			func(t *Policy, v Headers) { t.Headers = v }),

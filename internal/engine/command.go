@@ -71,3 +71,28 @@ func appendNumbers(dst []byte, numbers []int64) []byte {
 	}
 	return dst
 }
+
+// AppendCharge appends a script call that charges units to one counter, room or
+// not. args are the algorithm's arguments.
+func (e *Engine) AppendCharge(dst []byte, a *limit.Algorithm, key []byte, args []int64, units int64, requestID []byte, now int64, full bool) []byte {
+	dst = redisproto.AppendArray(dst, 3+1+2+3+len(args))
+	if full {
+		dst = redisproto.AppendBulkString(dst, "EVAL")
+		dst = redisproto.AppendBulkString(dst, e.script.Source)
+	} else {
+		dst = redisproto.AppendBulkString(dst, "EVALSHA")
+		dst = redisproto.AppendBulkString(dst, e.script.SHA)
+	}
+	dst = redisproto.AppendBulkInt(dst, 1)
+	dst = redisproto.AppendBulk(dst, key)
+	if e.policy.Clock == config.ClockGateway {
+		dst = redisproto.AppendBulkInt(dst, now)
+	} else {
+		dst = redisproto.AppendBulkString(dst, "")
+	}
+	dst = redisproto.AppendBulk(dst, requestID)
+	dst = redisproto.AppendBulkInt(dst, int64(e.script.Index(a.Script)))
+	dst = redisproto.AppendBulkInt(dst, int64(OpCharge))
+	dst = redisproto.AppendBulkInt(dst, units)
+	return appendNumbers(dst, args)
+}

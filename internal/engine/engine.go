@@ -94,21 +94,33 @@ type Charge struct {
 	// Guards is the place in the plan, from 1, of the charge whose penalty this
 	// one keeps; 0 for a limit's own counter.
 	Guards int
-	Result limit.Decision // set by the reply
+	// Undecided charges let the request through without a word of their counter.
+	Undecided bool
+	Result    limit.Decision // set by the reply
 
 	keyStart, keyEnd int
 }
 
-// nargs is how many numbers the charge's algorithm reads.
-func (c *Charge) nargs() int {
+// Algorithm is how the charge's counter counts.
+func (c *Charge) Algorithm() *limit.Algorithm {
 	if c.Guards > 0 {
-		return limit.Penalty.NArgs
+		return limit.Penalty
 	}
-	return c.Limit.Algorithm.NArgs
+	return c.Limit.Algorithm
 }
 
+// PenaltyParams are the numbers of a guard's counter.
+func (c *Charge) PenaltyParams() *limit.Params {
+	return &limit.Params{Limit: int64(c.Guards), WindowMS: c.Limit.PenaltyUS / 1000}
+}
+
+// nargs is how many numbers the charge's algorithm reads.
+func (c *Charge) nargs() int { return c.Algorithm().NArgs }
+
 // Shown reports whether answers' headers tell of the charge.
-func (c *Charge) Shown() bool { return c.Op.Votes() && c.Guards == 0 && !c.Limit.HideHeaders }
+func (c *Charge) Shown() bool {
+	return c.Op.Votes() && c.Guards == 0 && !c.Undecided && !c.Limit.HideHeaders
+}
 
 // Tags reports whether the charge's limit marks the request instead of
 // rejecting it.

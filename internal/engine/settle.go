@@ -20,7 +20,7 @@ type Ending interface {
 // after it.
 func (d *Decision) Settle(end Ending) Step {
 	p := &d.Plan
-	known := d.Verdict.Mode == ModeRedis && d.Verdict.Outcome == Admitted
+	known := (d.Verdict.Mode == ModeRedis || d.Verdict.Mode == ModeLocal) && d.Verdict.Outcome == Admitted
 	left := p.Charges[:0]
 	for _, c := range p.Charges {
 		if !known {
@@ -32,7 +32,7 @@ func (d *Decision) Settle(end Ending) Step {
 			}
 			c.Result.Admitted = true
 		}
-		if !c.Result.Admitted || c.Guards > 0 {
+		if !c.Result.Admitted || c.Guards > 0 || known && c.Undecided {
 			continue // a shadow that had no room charged nothing, a guard never does
 		}
 		due := c.due(end)

@@ -31,10 +31,11 @@ const (
 	ModeNone Mode = iota
 	ModeRedis
 	ModeMemory // a rejection of Redis's that still holds
+	ModeLocal  // the gateway's own counters, while Redis can't answer
 )
 
 // String is the mode's name in metrics and logs.
-func (m Mode) String() string { return [...]string{"none", "redis", "memory"}[m] }
+func (m Mode) String() string { return [...]string{"none", "redis", "memory", "local"}[m] }
 
 // Verdict is the decision on one request.
 type Verdict struct {
@@ -81,11 +82,7 @@ func read(p *Plan, v redisproto.Value) (Verdict, error) {
 	out := Verdict{Mode: ModeRedis, AtUS: v.Elems[0].Int, Outcome: Admitted}
 	if admitted {
 		out.Closest = closest(p)
-		for i := range p.Charges {
-			if c := &p.Charges[i]; c.Op.Votes() {
-				out.DelayMS = max(out.DelayMS, c.Result.RetryAfterMS)
-			}
-		}
+		out.DelayMS = delay(p)
 		return out, nil
 	}
 	out.Outcome = Rejected
@@ -94,6 +91,16 @@ func read(p *Plan, v redisproto.Value) (Verdict, error) {
 		return Verdict{}, errReply // no voter rejected, yet the script did
 	}
 	return out, nil
+}
+
+// delay is how long queues hold an admitted request.
+func delay(p *Plan) (ms int64) {
+	for i := range p.Charges {
+		if c := &p.Charges[i]; c.Op.Votes() && c.Result.Admitted {
+			ms = max(ms, c.Result.RetryAfterMS)
+		}
+	}
+	return ms
 }
 
 // closest finds the live charge with room for the fewest further requests.

@@ -191,10 +191,18 @@ func (s *Share) Look(now Micros, cost int64) Decision {
 	return s.judge(now, cost, s.look(now, cost))
 }
 
-// Take charges cost, whether or not there is room; see Model.
+// Take charges cost, whether or not there is room, and starts a penalty whatever
+// the cost; see Model.
 func (s *Share) Take(now Micros, cost int64) Decision {
 	cost = clampCost(cost)
+	if s.kind == shareOfPenalty {
+		s.dirty = true
+		return s.penalty.Take(now, cost)
+	}
 	before := s.Look(now, cost)
+	if cost == 0 {
+		return before
+	}
 	s.dirty = true
 	d := s.take(now, cost)
 	if s.above(cost) && (s.kind == shareOfLog || s.kind == shareOfPeriod) {
@@ -207,6 +215,9 @@ func (s *Share) Take(now Micros, cost int64) Decision {
 func (s *Share) Refuse(now Micros, cost int64) Decision {
 	cost = clampCost(cost)
 	before := s.Look(now, cost)
+	if cost == 0 {
+		return before
+	}
 	d := before
 	s.dirty = true
 	switch s.kind {
@@ -324,17 +335,13 @@ func (s *Share) frame(p *period) {
 func (s *Share) take(now Micros, cost int64) Decision {
 	switch s.kind {
 	case shareOfLog:
-		d := s.log.Take(now, cost)
-		s.squeezeLog()
-		return d
+		return s.takeLog(now, cost)
 	case shareOfPeriod:
 		return s.period.Take(now, cost)
 	case shareOfBucket:
 		return s.bucket.Take(now, cost)
 	case shareOfSlots:
 		return s.slots.take(now, cost)
-	case shareOfPenalty:
-		return s.penalty.Take(now, cost)
 	}
 	return Decision{RetryAfterMS: Never}
 }

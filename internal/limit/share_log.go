@@ -8,15 +8,30 @@ const (
 	maxPairsRead = maxPairs + 1
 )
 
-// squeezeLog merges pairs until there are at most maxPairs. Within a grid of
-// cells, of which a window touches no more than maxPairs, hits take the stamp of
-// a later one of the same cell: they count longer by less than a cell.
-func (s *Share) squeezeLog() {
-	l := &s.log
-	if len(l.buckets) > maxPairs {
-		ticks := ceilDiv(l.p.WindowMS, l.tick) + 2
-		l.buckets = squeeze(l.buckets, ceilDiv(ticks, maxPairs-1))
+// takeLog charges cost and merges stamps where there are too many. Within a grid
+// of cells, of which a window touches no more than maxPairs, hits take the stamp
+// of a later one of the same cell: they count longer by less than a cell.
+func (s *Share) takeLog(now Micros, cost int64) Decision {
+	v := s.log.open(now)
+	d := v.decide(now, cost)
+	if v.buckets == nil {
+		v.buckets = s.room[:0]
 	}
+	k := len(v.buckets) - 1
+	if k < 0 || v.buckets[k].stamp != v.at {
+		v.buckets = append(v.buckets, hits{stamp: v.at})
+		v.last = v.at
+		k++
+	}
+	n := min(cost, maxExact-1-v.total)
+	v.buckets[k].n += n
+	v.total += n
+	if len(v.buckets) > maxPairs {
+		ticks := ceilDiv(v.p.WindowMS, v.tick) + 2
+		v.buckets = squeeze(v.buckets, ceilDiv(ticks, maxPairs-1))
+	}
+	s.log = v.compactLog
+	return after(d, v.decide(now, cost))
 }
 
 // squeeze merges neighbours until there are at most maxPairs: those of one cell

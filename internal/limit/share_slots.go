@@ -49,6 +49,9 @@ func (l *slots) take(now Micros, cost int64) Decision {
 	l.open(now)
 	d := l.decide(now, cost)
 	n := min(cost, maxExact-1-l.total)
+	if n <= 0 {
+		return d
+	}
 	till := ceilDiv(now, 1000) + l.hold
 	i := len(l.held)
 	for i > 0 && l.held[i-1].stamp > till {

@@ -35,7 +35,10 @@ func put(dst []byte, n int64) []byte { return binary.AppendUvarint(dst, uint64(n
 func appendPairs(dst []byte, h []hits) []byte {
 	next := int64(0)
 	for i := len(h) - 1; i >= 0; i-- {
-		if i == len(h)-1 {
+		if h[i].n == 0 {
+			continue
+		}
+		if next == 0 {
 			dst = put(dst, max(h[i].stamp, 0))
 		} else {
 			dst = put(dst, next-h[i].stamp)
