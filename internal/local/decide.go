@@ -86,14 +86,12 @@ func (s *Store) Decide(now int64, cs []Counter) (admitted bool) {
 		c, sl := &cs[i], &slots[i]
 		sl.charged, sl.units, sl.dirty = false, 0, false
 		sl.hash, sl.index = s.place(c.Key)
-		if !s.load(now, c, sl) {
+		c.Decision = unanswered
+		switch {
+		case !s.load(now, c, sl):
 			s.Stats.GaveUp++
-			c.Decision = unanswered
-		} else {
-			c.Decision = unanswered
-			if s.open(c, sl) {
-				c.Decision = s.share.Look(now, c.Cost)
-			}
+		case s.open(c, sl):
+			c.Decision = s.share.Look(now, c.Cost)
 			sl.dirty = s.share.Dirty()
 		}
 		if c.Votes && !c.Decision.Admitted {
@@ -131,11 +129,13 @@ func (s *Store) charge(now int64, cs []Counter, slots []slot) bool {
 		for j := range i {
 			if sl := &slots[j]; sl.charged {
 				sl.charged = false
+				said := cs[j].Decision
 				if s.load(now, &cs[j], sl) {
 					s.commit(now, now, &cs[j], sl, opGive)
 				} else {
 					s.Stats.GaveUp++
 				}
+				cs[j].Decision = said
 			}
 		}
 		return false
@@ -143,27 +143,23 @@ func (s *Store) charge(now int64, cs []Counter, slots []slot) bool {
 	return true
 }
 
-// settle does what is due for a counter that wasn't charged.
+// settle does what is due for a counter that wasn't charged. Where that fails,
+// what the counter said stands.
 func (s *Store) settle(now int64, cs []Counter, i int) {
 	c, sl := &cs[i], &s.slots[i]
+	said := c.Decision
+	refused := c.Guards > 0 && c.Guards <= len(cs) && !cs[c.Guards-1].Decision.Admitted
 	switch {
-	case c.Guards > 0 && c.Guards <= len(cs):
-		if !c.Decision.Admitted || cs[c.Guards-1].Decision.Admitted {
-			break
-		}
-		s.commit(now, now, c, sl, opCharge)
-		c.Decision = sl.after
-		c.Decision.Admitted, c.Decision.RetryAfterMS = false, max(sl.after.ResetMS, 1)
-		return
-	case c.CountRejected && c.Cost > 0 && !c.Decision.Admitted && sl.fit:
-		if s.commit(now, now, c, sl, opRefuse) {
-			c.Decision = sl.after
-		}
-		return
-	}
-	if sl.dirty {
+	case refused && said.Admitted && s.commit(now, now, c, sl, opCharge):
+		said = sl.after // the penalty has begun
+	case refused && said.Admitted:
+		said = unanswered
+	case c.CountRejected && c.Cost > 0 && !said.Admitted && sl.fit && s.commit(now, now, c, sl, opRefuse):
+		said = sl.after
+	case sl.dirty:
 		s.commit(now, now, c, sl, opSave)
 	}
+	c.Decision = said
 }
 
 // Charge charges a counter without asking it, as a cost that turns out to be
