@@ -3,22 +3,10 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
-	"sluice/internal/stack"
+	"sluice/internal/stack/stacktest"
 )
 
-func TestMain(m *testing.M) {
-	root, err := stack.Root()
-	if err == nil {
-		err = stack.BuildModule(context.Background(), root)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(stacktest.Main(m)) }

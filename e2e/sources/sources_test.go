@@ -4,7 +4,6 @@
 package sources
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -23,17 +22,7 @@ import (
 	"sluice/internal/stack/stacktest"
 )
 
-func TestMain(m *testing.M) {
-	root, err := stack.Root()
-	if err == nil {
-		err = stack.BuildModule(context.Background(), root)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(stacktest.Main(m)) }
 
 type m = map[string]any
 

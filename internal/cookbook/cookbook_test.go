@@ -1,8 +1,6 @@
 package cookbook
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,17 +9,7 @@ import (
 	"sluice/internal/stack/stacktest"
 )
 
-func TestMain(m *testing.M) {
-	root, err := stack.Root()
-	if err == nil {
-		err = stack.BuildModule(context.Background(), root)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(stacktest.Main(m)) }
 
 func recipes(t *testing.T) []Recipe {
 	t.Helper()

@@ -3,7 +3,6 @@
 package moduletest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,17 +17,7 @@ import (
 	"sluice/internal/stack/stacktest"
 )
 
-func TestMain(m *testing.M) {
-	root, err := stack.Root()
-	if err == nil {
-		err = stack.BuildModule(context.Background(), root)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(stacktest.Main(m)) }
 
 // release is the module as it is shipped.
 func release(t testing.TB) []byte {
