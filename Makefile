@@ -48,6 +48,10 @@ test: build ## run every test: unit, emulator, script and end-to-end
 bench: build ## measure beside what people use today, into docs/benchmarks.md
 	go run ./bench $(BENCHFLAGS)
 
+.PHONY: chaos
+chaos: build ## break things under load, and write what held into docs/reliability.md
+	go test -count=1 -timeout 20m ./chaos -long -report docs/reliability.md
+
 .PHONY: microbench
 microbench: build ## run the Go benchmarks; BENCH picks some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

@@ -13,6 +13,9 @@ type batch struct {
 	w       *worker
 	members []*request // the call asks for all of them; the first leads
 	rest    []*request // rejected as well if the only member is
+	// second says that a call for some of them was refused before: who is refused
+	// or left again asks alone, so that a request waits for few round trips.
+	second bool
 }
 
 // join lets r wait for the call after the one that is out for the same; false
@@ -157,13 +160,12 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 	case lead.decision.Verdict.Outcome == engine.Admitted:
 		first := lead.decision
 		for i := n - 1; i >= 0; i-- { // the lead's figures are the others' source
-			m := b.members[i]
-			m.decision.Share(&first, i, n)
+			b.members[i].decision.Share(&first, i, n)
 		}
 		for _, m := range b.members {
 			m.deliver(now, decided)
 		}
-		followers = append(b.rest, followers...)
+		w.sendAlone(b.rest, now)
 	case n == 1:
 		lead.decision.Remember(&w.memory, lead.sentAt)
 		for _, m := range b.rest {
@@ -171,24 +173,25 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 			m.deliver(now, decided)
 		}
 		lead.deliver(now, decided)
-	case room > 0:
-		followers = append(append(b.members[room:n:n], b.rest...), followers...)
-		w.sendBatch(&batch{w: w, members: b.members[:room:room]}, now)
-		if w.flights[lead.signature] == lead {
-			lead.followers = append(followers, lead.followers...)
-			followers = nil
-		}
+	case b.second:
+		w.sendAlone(append(b.members[:n:n], b.rest...), now)
 	default:
-		// No room for one: the first asks alone, for the time that it has to wait.
-		rest := append(b.members[1:n:n], b.rest...)
-		lead.followers = nil
-		w.sendBatch(&batch{w: w, members: b.members[:1:1], rest: rest}, now)
-		if w.flights[lead.signature] == lead {
-			lead.followers = followers
-			followers = nil
+		// As many as there is room for go together, and one for whom there is none
+		// asks for all the others how long to wait: two calls, one round trip.
+		if room > 0 {
+			w.sendBatch(&batch{w: w, members: b.members[:room:room], second: true}, now)
 		}
+		rest := append(b.members[room+1:n:n], b.rest...)
+		w.sendBatch(&batch{w: w, members: b.members[room : room+1 : room+1], rest: rest, second: true}, now)
 	}
 	w.dispatch(followers, now, nil)
+}
+
+// sendAlone sends a call for each, all at once.
+func (w *worker) sendAlone(requests []*request, now int64) {
+	for _, m := range requests {
+		w.sendBatch(&batch{w: w, members: []*request{m}, second: true}, now)
+	}
 }
 
 // deliver brings a request that waited for another's call to its end.

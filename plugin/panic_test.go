@@ -79,6 +79,14 @@ func (p *panicky) SetTick(ms uint32) host.Status {
 	return p.Host.SetTick(ms)
 }
 
+// decisions is how many decisions were counted for a limit.
+func (r *rig) decisions(limit string) (total int64) {
+	for _, o := range outcomes {
+		total += r.host.Metrics.Value("limit=.=" + limit + ";.;outcome=.=" + o + ";.;sluice_decisions_total")
+	}
+	return total
+}
+
 // A panic anywhere in a request's life settles that request by on_error, once,
 // and the next request is decided as usual.
 func TestPanicAtAnyHostCallLosesNothing(t *testing.T) {
@@ -99,6 +107,9 @@ func TestPanicAtAnyHostCallLosesNothing(t *testing.T) {
 				}
 				if !x.settled() {
 					t.Fatalf("%s: neither resumed nor answered", name)
+				}
+				if total := r.decisions("a"); total > 1 {
+					t.Fatalf("%s: the request counts %d times", name, total)
 				}
 				if x.passed() {
 					x.respond()

@@ -31,6 +31,7 @@ type request struct {
 	debug    bool
 	counted  bool // met a limit
 	over     bool // the proxy reported its end
+	tallied  bool // counted, and recorded for the access log
 	delayed  bool // admitted, and held by a queue
 	pooled   bool // nobody's, until the pool gives it out again
 	refs     int  // calls, retries and delays that refer to it
@@ -228,6 +229,7 @@ func (r *request) fail(err error) engine.Step {
 func (r *request) conclude() types.Action {
 	w := r.w
 	d := &r.decision
+	r.tallied = true
 	w.metrics.count(d)
 	w.metrics.scriptLoads.add(int64(d.Loads))
 	if d.Verdict.Mode == engine.ModeRedis {
@@ -247,6 +249,18 @@ func (r *request) conclude() types.Action {
 	return types.ActionPause
 }
 
+// tally counts and records a request whose decision broke, unless that was done
+// before it broke. Should it panic too, the request is settled all the same.
+func (r *request) tally() {
+	if r.tallied {
+		return
+	}
+	r.tallied = true
+	defer func() { _ = recover() }()
+	r.w.metrics.count(&r.decision)
+	r.record()
+}
+
 // afterPanic decides a request whose own decision broke: by on_error of the
 // limits that it met, or by the global one when that wasn't known yet.
 func (r *request) afterPanic() types.Action {
@@ -262,6 +276,7 @@ func (r *request) afterPanic() types.Action {
 		return types.ActionPause
 	}
 	r.decision.Fail(engine.Broken, "")
+	r.tally()
 	if v := &r.decision.Verdict; v.Outcome == engine.FailedClosed {
 		r.w.answers.unavailable(r, r.decision.Plan.Charges[v.Closest].Limit)
 		r.phase = answered
