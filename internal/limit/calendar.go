@@ -172,6 +172,8 @@ var CalendarQuota = register(Algorithm{
 	Name:    "calendar",
 	Script:  "calendar",
 	Suffix:  "cal1",
+	Code:    5,
+	share:   calendarShare,
 	Options: []string{"timezone", "day_starts", "week_starts"},
 	Args: func(dst []int64, p *Params, now Micros) []int64 {
 		s := p.Calendar.Starts(now)

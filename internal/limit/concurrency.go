@@ -12,6 +12,8 @@ var Concurrency = register(Algorithm{
 	Name:    "concurrency",
 	Script:  "concurrency",
 	Suffix:  "hold1",
+	Code:    8,
+	share:   slotShare,
 	Options: []string{"max", "max_hold"},
 	Args: func(dst []int64, p *Params, _ Micros) []int64 {
 		return append(dst, p.Limit, p.HoldMS)

@@ -6,6 +6,8 @@ var FixedWindow = register(Algorithm{
 	Name:   "fixed_window",
 	Script: "fixed_window",
 	Suffix: "fix1",
+	Code:   4,
+	share:  windowShare,
 	Args:   limitAndWindow,
 	NArgs:  2,
 	New:    func(p Params) Model { return &period{p: p, bounds: windowBounds} },

@@ -9,6 +9,8 @@ var LeakyBucket = register(Algorithm{
 	Name:    "leaky_bucket",
 	Script:  "leaky_bucket",
 	Suffix:  "leak1",
+	Code:    7,
+	share:   queueShare,
 	Options: []string{"burst", "max_wait"},
 	Args: func(dst []int64, p *Params, now Micros) []int64 {
 		bounded := int64(0)

@@ -87,6 +87,12 @@ type Algorithm struct {
 	Quota func(p *Params) (units, windowMS int64)
 	// Doc is the algorithm's row in the reference: one line on what it promises.
 	Doc string
+	// Code stands for the algorithm in a gateway's own counters; see Share. It is
+	// never used again for something else.
+	Code byte
+
+	// share makes a gateway's part of a counter.
+	share func(s *Share, p *Params) bool
 }
 
 // Decide looks, and takes when there is room.

@@ -10,6 +10,8 @@ var Penalty = &Algorithm{
 	Name:   "penalty",
 	Script: "penalty",
 	Suffix: "pen1",
+	Code:   9,
+	share:  penaltyShare,
 	NArgs:  2,
 	Args: func(dst []int64, p *Params, _ Micros) []int64 {
 		return PenaltyArgs(dst, p.WindowMS, p.Limit)

@@ -48,39 +48,13 @@ const (
 // maxGateways is the most gateways that a share is computed for.
 const maxGateways = 1 << 16
 
-// ShareCode is the number that stands for an algorithm in stored states; 0 for
-// one that can't be shared. Codes are never used again for something else.
-func ShareCode(a *Algorithm) byte {
-	switch a {
-	case SlidingLog:
-		return 1
-	case SlidingLogZset:
-		return 2
-	case SlidingCounter:
-		return 3
-	case FixedWindow:
-		return 4
-	case CalendarQuota:
-		return 5
-	case TokenBucket:
-		return 6
-	case LeakyBucket:
-		return 7
-	case Concurrency:
-		return 8
-	case Penalty:
-		return 9
-	}
-	return 0
-}
-
 // ShareAlgorithm is the algorithm of a code, nil for none.
 func ShareAlgorithm(code byte) *Algorithm {
-	if code == 9 {
+	if code == Penalty.Code {
 		return Penalty
 	}
 	for _, a := range registry {
-		if code != 0 && ShareCode(a) == code {
+		if code != 0 && a.Code == code {
 			return a
 		}
 	}
@@ -96,45 +70,67 @@ func (s *Share) Open(a *Algorithm, p *Params, gateways int64, state []byte) bool
 	s.kind, s.till, s.dirty = noShare, 0, false
 	s.limit, s.span, s.gateway = p.Limit, p.WindowMS, g
 	s.part, s.whole = p.Limit/g, p.Limit
-	switch a {
-	case SlidingLog, SlidingLogZset, SlidingCounter:
-		s.kind = shareOfLog
-		s.part = min(s.part, maxBucket)
-		s.log = compactLog{p: Params{Limit: s.part, WindowMS: p.WindowMS}}
-	case FixedWindow:
-		s.kind = shareOfPeriod
-		s.period = period{p: Params{Limit: s.part, WindowMS: p.WindowMS}, bounds: windowBounds}
-	case CalendarQuota:
-		if p.Calendar == nil {
-			return false
-		}
-		s.kind = shareOfPeriod
-		s.period = period{p: Params{Limit: s.part, Calendar: p.Calendar}, bounds: calendarBounds}
-	case TokenBucket, LeakyBucket:
-		s.kind = shareOfBucket
-		q := *p
-		if a == TokenBucket {
-			q.WaitMS = 0
-		}
-		s.whole = capacity(&q)
-		q = bucketShare(q, g)
-		s.part = capacity(&q)
-		s.bucket = bucket{p: q}
-	case Concurrency:
-		s.kind = shareOfSlots
-		s.part = max(s.part, min(p.Limit, 1))
-		s.slots = slots{limit: s.part, hold: p.HoldMS}
-	case Penalty:
-		s.kind = shareOfPenalty
-		s.part, s.whole = 1, 1
-		s.penalty = penalty{p: *p}
-	default:
+	if a.share == nil || !a.share(s, p) {
 		return false
 	}
 	if len(state) > 0 && !s.load(state) {
 		s.kind = noShare
 		return false
 	}
+	return true
+}
+
+// Each of these makes a share of one kind of algorithm out of the numbers p,
+// where Open has set what all have in common; false when p won't do.
+
+func logShare(s *Share, p *Params) bool {
+	s.kind = shareOfLog
+	s.part = min(s.part, maxBucket)
+	s.log = compactLog{p: Params{Limit: s.part, WindowMS: p.WindowMS}}
+	return true
+}
+
+func windowShare(s *Share, p *Params) bool {
+	s.kind = shareOfPeriod
+	s.period = period{p: Params{Limit: s.part, WindowMS: p.WindowMS}, bounds: windowBounds}
+	return true
+}
+
+func calendarShare(s *Share, p *Params) bool {
+	if p.Calendar == nil {
+		return false
+	}
+	s.kind = shareOfPeriod
+	s.period = period{p: Params{Limit: s.part, Calendar: p.Calendar}, bounds: calendarBounds}
+	return true
+}
+
+func meterShare(s *Share, p *Params) bool {
+	q := *p
+	q.WaitMS = 0
+	return queueShare(s, &q)
+}
+
+func queueShare(s *Share, p *Params) bool {
+	s.kind = shareOfBucket
+	s.whole = capacity(p)
+	q := bucketShare(*p, s.gateway)
+	s.part = capacity(&q)
+	s.bucket = bucket{p: q}
+	return true
+}
+
+func slotShare(s *Share, p *Params) bool {
+	s.kind = shareOfSlots
+	s.part = max(s.part, min(p.Limit, 1))
+	s.slots = slots{limit: s.part, hold: p.HoldMS}
+	return true
+}
+
+func penaltyShare(s *Share, p *Params) bool {
+	s.kind = shareOfPenalty
+	s.part, s.whole = 1, 1
+	s.penalty = penalty{p: *p}
 	return true
 }
 

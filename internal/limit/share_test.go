@@ -69,7 +69,7 @@ func TestEveryAlgorithmHasAShare(t *testing.T) {
 	p := Params{Limit: 10, WindowMS: 1000, HoldMS: 1000, Calendar: &Calendar{}}
 	seen := map[byte]bool{0: true}
 	for _, a := range sharedAlgorithms() {
-		code := ShareCode(a)
+		code := a.Code
 		if seen[code] || ShareAlgorithm(code) != a {
 			t.Errorf("%s %s has code %d", a.Name, a.Storage, code)
 		}

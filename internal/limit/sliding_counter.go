@@ -14,6 +14,8 @@ var SlidingCounter = register(Algorithm{
 	Name:    "sliding_counter",
 	Script:  "sliding_counter",
 	Suffix:  "sub1",
+	Code:    3,
+	share:   logShare,
 	Options: []string{"buckets"},
 	Args: func(dst []int64, p *Params, _ Micros) []int64 {
 		return append(dst, p.Limit, p.WindowMS, buckets(p))

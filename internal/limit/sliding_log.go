@@ -19,6 +19,8 @@ var SlidingLog = register(Algorithm{
 	Storage: "compact",
 	Script:  "sliding_log",
 	Suffix:  "log1",
+	Code:    1,
+	share:   logShare,
 	Args:    limitAndWindow,
 	NArgs:   2,
 	New:     func(p Params) Model { return &compactLog{p: p} },

@@ -14,6 +14,8 @@ var SlidingLogZset = register(Algorithm{
 	Storage: "zset",
 	Script:  "sliding_log_zset",
 	Suffix:  "zlog1",
+	Code:    2,
+	share:   logShare,
 	PerHit:  true,
 	Args:    limitAndWindow,
 	NArgs:   2,

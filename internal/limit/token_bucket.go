@@ -6,6 +6,8 @@ var TokenBucket = register(Algorithm{
 	Name:    "token_bucket",
 	Script:  "token_bucket",
 	Suffix:  "tok1",
+	Code:    6,
+	share:   meterShare,
 	Options: []string{"burst"},
 	Args:    bucketArgs,
 	NArgs:   4,

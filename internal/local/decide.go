@@ -215,7 +215,7 @@ func (s *Store) load(now int64, c *Counter, sl *slot) (ok bool) {
 	if sl.page, sl.cas, ok = s.get(sl.index); !ok {
 		return false
 	}
-	ms, code := floorMS(now), limit.ShareCode(c.Algorithm)
+	ms, code := floorMS(now), c.Algorithm.Code
 	if sl.own, sl.seated = find(sl.page, sl.hash, code, ms); !sl.seated && len(sl.page) > 1 {
 		sl.shared, sl.sharing = find(sl.page, s.class(c), code|sharedBit, ms)
 	}
@@ -226,7 +226,7 @@ func (s *Store) load(now int64, c *Counter, sl *slot) (ok bool) {
 // the same.
 func (s *Store) class(c *Counter) uint64 {
 	p := c.Params
-	b := append(s.text[:0], limit.ShareCode(c.Algorithm))
+	b := append(s.text[:0], c.Algorithm.Code)
 	numbers := [...]int64{p.WindowMS, p.HoldMS, p.WaitMS, 0, 0, 0}
 	if c.Algorithm == limit.TokenBucket || c.Algorithm == limit.LeakyBucket {
 		numbers[3], numbers[4], numbers[5] = p.Limit, p.Burst, c.Gateways

@@ -135,7 +135,7 @@ func (s *Store) PutBack(now int64, p *Pending) {
 		args = binary.AppendUvarint(args, uint64(max(n, 0)))
 	}
 	s.text = args
-	s.putBack(now, index, sum, limit.ShareCode(p.Algorithm), account{units: p.Units, args: args, key: p.Key})
+	s.putBack(now, index, sum, p.Algorithm.Code, account{units: p.Units, args: args, key: p.Key})
 }
 
 func (s *Store) putBack(now int64, index uint32, sum uint64, code byte, a account) {

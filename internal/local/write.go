@@ -19,7 +19,7 @@ type added struct {
 func (s *Store) write(now int64, c *Counter, sl *slot, delta int64, what op) (page []byte, a added, full bool) {
 	ms := floorMS(now)
 	ends := s.share.Ends()
-	code := limit.ShareCode(c.Algorithm)
+	code := c.Algorithm.Code
 	s.state = s.share.AppendState(s.state[:0])
 	skip := -1
 	if sl.seated {
