@@ -58,7 +58,17 @@ func (c *census) gateways() int64 {
 	if n := c.w.policy.Gateways; n > 0 {
 		return n
 	}
+	if c.count == 0 {
+		c.read() // a worker's first request may come while Redis is away
+	}
 	return max(c.count, 1)
+}
+
+// read takes the count that a worker of this gateway was told last.
+func (c *census) read() {
+	if v, _, s := c.w.host.SharedData(c.names[censusCount]); s == host.OK && len(v) == 8 {
+		c.count = int64(binary.LittleEndian.Uint64(v))
+	}
 }
 
 // tick reads the count and, when this gateway is due and no other worker was
@@ -67,10 +77,8 @@ func (c *census) tick(now int64) {
 	if c.w.policy.Gateways > 0 {
 		return
 	}
+	c.read()
 	h := c.w.host
-	if v, _, s := h.SharedData(c.names[censusCount]); s == host.OK && len(v) == 8 {
-		c.count = int64(binary.LittleEndian.Uint64(v))
-	}
 	v, cas, s := h.SharedData(c.names[censusBeat])
 	if s == host.OK && len(v) == 8 && now-int64(binary.LittleEndian.Uint64(v)) < beatEveryUS {
 		return

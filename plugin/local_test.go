@@ -151,4 +151,18 @@ func TestGatewaysAreCountedByHeartbeats(t *testing.T) {
 	if n := o.w.fallback.census.gateways(); n != 4 {
 		t.Errorf("the other worker counts %d gateways", n)
 	}
+	// So does one whose first request comes while Redis is away.
+	late := hosttest.New()
+	late.Shared = r.host.Shared
+	l := newRigOver(t, `{"redis":{"retry":{"times":0}},"limits":[{"name":"a","rate":"20/min","on_error":"local"}]}`, late, late)
+	l.away(true)
+	admitted := 0
+	for range 20 {
+		if l.request(get("/")...).passed() {
+			admitted++
+		}
+	}
+	if admitted != 5 {
+		t.Errorf("the late worker admits %d, and the share is 5", admitted)
+	}
 }
