@@ -79,6 +79,13 @@ func TestStandardLibraryOnly(t *testing.T) {
 func TestModuleStaysSmall(t *testing.T) {
 	for _, pkg := range []string{"sluice/plugin"} {
 		got := deps(t, pkg)
+		for d := range got {
+			for _, tool := range []string{"gonum.org/", "github.com/schollz/", "github.com/spf13/", "golang.org/x/image/"} {
+				if strings.HasPrefix(d, tool) {
+					t.Errorf("%s must not pull %s, which is the tool's, into the module", pkg, d)
+				}
+			}
+		}
 		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big"} {
 			if got[heavy] {
 				t.Errorf("%s must not pull %s into the module", pkg, heavy)

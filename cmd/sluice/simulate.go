@@ -110,7 +110,6 @@ under a prefix of their own, and are deleted in the end.
 	f.IntVar(&s.top, "top", 5, "how many keys are listed for each limit")
 	f.BoolVar(&s.json, "json", false, "print the report as JSON")
 	f.StringArrayVar(&s.plots, "plot", nil, "write a picture over time, .svg or .png; may be repeated")
-	cmd.MarkFlagsMutuallyExclusive("redis", "models")
 	_ = cmd.MarkFlagFilename("log")
 	return cmd
 }

@@ -61,7 +61,12 @@ func (f *textFormat) Parse(line string, r *Record) (short bool, err error) {
 		if s.until == "" {
 			v, rest = rest, ""
 		} else {
-			end := s.end(rest, f.escapes)
+			end := -1
+			if i == len(f.steps)-1 && strings.HasSuffix(rest, s.until) {
+				end = len(rest) - len(s.until) // what is before the line's end is the field's
+			} else {
+				end = s.end(rest, f.escapes)
+			}
 			if end < 0 {
 				if i < f.needed {
 					if s.quoted {

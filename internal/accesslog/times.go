@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,7 +213,7 @@ func readLayout(parts []string, s string) (int64, bool) {
 			m, ok = take(2)
 		case 'S':
 			sec, ok = take(2)
-			if strings.HasPrefix(s, ".") && len(s) > 1 && s[1] >= '0' && s[1] <= '9' {
+			if !slices.Contains(parts, "f") && strings.HasPrefix(s, ".") && len(s) > 1 && s[1] >= '0' && s[1] <= '9' {
 				i := 1
 				for i < len(s) && '0' <= s[i] && s[i] <= '9' {
 					i++
@@ -224,7 +225,7 @@ func readLayout(parts []string, s string) (int64, bool) {
 			for i < len(s) && '0' <= s[i] && s[i] <= '9' {
 				i++
 			}
-			us, s, ok = fraction(s[:i]), s[i:], i > 0 || us > 0
+			us, s, ok = fraction(s[:i]), s[i:], i > 0
 		case 's':
 			i := 0
 			for i < len(s) && ('0' <= s[i] && s[i] <= '9' || s[i] == '.') {

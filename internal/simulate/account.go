@@ -194,7 +194,7 @@ func (a *account) decided(p *pending) {
 // nothing against the request.
 func (s *keyStat) decided(p *pending, c *engine.Charge, admitted, own bool) {
 	r := s.row
-	lim := capacityOf(c)
+	lim := c.Rate.Params.Limit
 	s.limit = max(s.limit, lim)
 	no, yes := int64(0), int64(0)
 	switch {
@@ -234,8 +234,8 @@ func (s *keyStat) decided(p *pending, c *engine.Charge, admitted, own bool) {
 	}
 	r.peak = max(r.peak, c.Result.Current)
 	percent := int64(0)
-	if lim > 0 {
-		percent = min(c.Result.Current*100/lim, 101)
+	if room := capacityOf(c); room > 0 {
+		percent = min(c.Result.Current*100/room, 101)
 	} else if c.Result.Current > 0 {
 		percent = 101
 	}
@@ -349,10 +349,11 @@ func (a *account) sorted() []*row {
 // than the limit, and nothing but admissions counts in it.
 func (r *row) exact() bool { return r.limit.Algorithm.Name == limit.SlidingLog.Name }
 
-// logHistogram counts times; what it says of them is right to 2.5 %.
+// logHistogram counts times; what it says of them is right to 2.5 %, and of the largest exact.
 type logHistogram struct {
 	counts map[int]int64
 	n      int64
+	max    int64
 }
 
 const histogramStep = 0.05
@@ -366,6 +367,7 @@ func (h *logHistogram) add(ms int64) {
 		bin = int(math.Round(math.Log(float64(ms)) / histogramStep))
 	}
 	h.counts[bin]++
+	h.max = max(h.max, ms)
 	h.n++
 }
 
@@ -382,7 +384,7 @@ func (h *logHistogram) quantile(q float64) int64 {
 			if b < 0 {
 				return 0
 			}
-			return int64(math.Round(math.Exp(float64(b) * histogramStep)))
+			return min(int64(math.Round(math.Exp(float64(b)*histogramStep))), h.max)
 		}
 	}
 	return 0

@@ -48,7 +48,6 @@ func (r *Report) Graphs() []Graph {
 func (l *LimitReport) line() GraphLine {
 	s := &l.series
 	g := GraphLine{Algorithm: l.Algorithm}
-	seconds := float64(s.scale.step) / 1e6
 	held, limit, since := int64(0), int64(0), int64(0)
 	for i := range s.scale.n {
 		since += s.scale.step
@@ -58,6 +57,7 @@ func (l *LimitReport) line() GraphLine {
 		case since > l.window*1000:
 			held = 0
 		}
+		seconds := s.scale.seconds(i)
 		g.Admitted = append(g.Admitted, float64(s.admitted[i])/seconds)
 		g.Rejected = append(g.Rejected, float64(s.rejected[i])/seconds)
 		g.Held = append(g.Held, float64(held))

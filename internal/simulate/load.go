@@ -145,7 +145,9 @@ func (s Shape) times(d time.Duration, seed uint64) func() (int64, bool) {
 			n := float64(i)
 			i++
 			var at float64
-			if c := (b - a) / (2 * t); c == 0 {
+			if c := (b - a) / (2 * t); n == 0 {
+				at = 0
+			} else if c == 0 {
 				at = n / a
 			} else if root := a*a + 4*c*n; root < 0 {
 				return 0, false // a falling ramp has no more

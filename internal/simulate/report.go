@@ -150,7 +150,7 @@ func (a *account) limit(r *row, top int) LimitReport {
 		out.MaxDelayMS = r.maxDelayMS
 	}
 	if r.retry.n > 0 {
-		out.RetryAfterMS = &Quantiles{r.retry.quantile(.5), r.retry.quantile(.9), r.retry.quantile(.99), r.retry.quantile(1)}
+		out.RetryAfterMS = &Quantiles{r.retry.quantile(.5), r.retry.quantile(.9), r.retry.quantile(.99), r.retry.max}
 	}
 	var worst *keyStat
 	var window history.Window

@@ -6,10 +6,13 @@ import "time"
 type seriesScale struct {
 	from, step int64 // microseconds
 	n          int
+	// first and last are the span itself, of which the first and the last step
+	// hold only a part.
+	first, last int64
 }
 
 // maxSteps is how many steps a series has at most.
-const maxSteps = 600
+const maxSteps = 240
 
 var stepLengths = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
@@ -21,7 +24,7 @@ var stepLengths = []time.Duration{
 
 func newScale(from, to int64) seriesScale {
 	span := max(to-from+1, 1)
-	s := seriesScale{step: (span + maxSteps - 1) / maxSteps}
+	s := seriesScale{step: (span + maxSteps - 1) / maxSteps, first: from, last: to}
 	for _, l := range stepLengths {
 		if l.Microseconds()*maxSteps >= span {
 			s.step = l.Microseconds()
@@ -31,6 +34,13 @@ func newScale(from, to int64) seriesScale {
 	s.from = from - from%s.step
 	s.n = int((to-s.from)/s.step) + 1
 	return s
+}
+
+// seconds is how much of a step is inside the span, at least a tenth of it.
+func (s seriesScale) seconds(i int) float64 {
+	begin := s.from + int64(i)*s.step
+	covered := min(begin+s.step, s.last+1) - max(begin, s.first)
+	return float64(max(covered, s.step/10, 1)) / 1e6
 }
 
 // series is what happened in each step.

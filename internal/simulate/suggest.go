@@ -74,12 +74,16 @@ func (a *account) suggest(ctx context.Context) ([]Suggestion, error) {
 			continue
 		}
 		slices.Sort(peaks)
-		tried := map[int64]bool{}
+		tried := map[int64]int{} // where the number is among Rates
 		try := func(basis string, n int64) error {
-			if n < 1 || tried[n] {
+			if n < 1 {
 				return nil
 			}
-			tried[n] = true
+			if i, again := tried[n]; again {
+				s.Rates[i].Basis += ", " + basis
+				return nil
+			}
+			tried[n] = len(s.Rates)
 			t, err := r.try(ctx, keys, peakOf, n)
 			t.Basis = basis
 			s.Rates = append(s.Rates, t)

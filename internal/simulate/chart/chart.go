@@ -2,6 +2,8 @@
 // and how full the window was, over time.
 package chart
 
+//go:generate go run ./gen
+
 import (
 	"bytes"
 	"fmt"
@@ -26,6 +28,7 @@ import (
 const (
 	width       = 9 * vg.Inch
 	panelHeight = 2.3 * vg.Inch
+	legendWidth = 1.5 * vg.Inch
 	maxLimits   = 6 // that are drawn: the first that requests met
 )
 
@@ -40,8 +43,6 @@ var dashes = [][]vg.Length{
 	nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(1.5)},
 	{vg.Points(7), vg.Points(2), vg.Points(1.5), vg.Points(2)}, {vg.Points(3), vg.Points(3)}, {vg.Points(9), vg.Points(4)},
 }
-
-var grey = color.RGBA{0x55, 0x55, 0x55, 0xff}
 
 // Save draws a report into a file; its name says whether as SVG or PNG. A report
 // without requests that met a limit is an error.
@@ -68,7 +69,7 @@ func Write(r *simulate.Report, format string, out io.Writer) error {
 	height := panelHeight * vg.Length(len(panels))
 	tiles := draw.Tiles{
 		Rows: len(panels), Cols: 1, PadY: vg.Points(10),
-		PadTop: vg.Points(8), PadBottom: vg.Points(6), PadLeft: vg.Points(8), PadRight: vg.Points(16),
+		PadTop: vg.Points(8), PadBottom: vg.Points(6), PadLeft: vg.Points(8), PadRight: legendWidth,
 	}
 	paint := func(c draw.Canvas) {
 		for i, row := range plot.Align(panels, tiles, c) {
@@ -111,8 +112,11 @@ func panelsOf(g *simulate.Graph, fromZero bool) (rates, held *plot.Plot) {
 	rates, held = panel(g, fromZero), panel(g, fromZero)
 	rates.Title.Text = g.Name + ", " + g.Rate
 	rates.Y.Label.Text = "requests/s"
+	if len(g.Lines) > 1 {
+		rates.Y.Label.Text = "admitted/s"
+	}
 	rates.X.Label.Text = ""
-	held.Y.Label.Text = "in the window, fullest key"
+	held.Y.Label.Text = "units in the window"
 	x := func(i int) float64 {
 		us := g.From + int64(i)*g.Step
 		if fromZero {
@@ -132,30 +136,28 @@ func panelsOf(g *simulate.Graph, fromZero bool) (rates, held *plot.Plot) {
 		p.Add(l)
 		p.Legend.Add(name, l)
 	}
-	// The simplest stands above the others.
-	for i := len(g.Lines) - 1; i >= 0; i-- {
+	for i := range g.Lines {
 		l := &g.Lines[i]
 		if len(g.Lines) == 1 {
-			line(rates, "rejected", l.Rejected, 1)
 			line(rates, "admitted", l.Admitted, 0)
-			line(held, "in the window", l.Held, 0)
+			line(rates, "rejected", l.Rejected, 1)
+			line(held, "fullest key", l.Held, 0)
 			continue
 		}
-		line(rates, l.Algorithm+", admitted", l.Admitted, i)
+		line(rates, l.Algorithm, l.Admitted, i)
 		line(held, l.Algorithm, l.Held, i)
 	}
 	limit := &plotter.Line{StepStyle: plotter.PostStep}
 	for i, v := range g.Lines[0].Limit {
 		limit.XYs = append(limit.XYs, plotter.XY{X: x(i), Y: v})
 	}
-	limit.Color, limit.Width = grey, vg.Points(1)
-	limit.Dashes = []vg.Length{vg.Points(2), vg.Points(3)}
+	limit.Color, limit.Width = color.Black, vg.Points(1)
+	limit.Dashes = []vg.Length{vg.Points(1.5), vg.Points(3)}
 	held.Add(limit)
 	held.Legend.Add("the limit", limit)
 	for _, p := range []*plot.Plot{rates, held} {
 		p.Y.Min = 0
-		// Room for the legend.
-		p.Y.Max = max(p.Y.Max*1.25, 1)
+		p.Y.Max = max(p.Y.Max*1.05, 1)
 		p.X.Max = x(len(g.Lines[0].Held))
 	}
 	return rates, held
@@ -175,7 +177,9 @@ func panel(g *simulate.Graph, fromZero bool) *plot.Plot {
 	sans(&p.X.Tick.Label, 9)
 	sans(&p.Y.Tick.Label, 9)
 	sans(&p.Legend.TextStyle, 9)
+	// Beside the panel, where it hides nothing.
 	p.Legend.Top = true
+	p.Legend.XOffs = legendWidth - vg.Points(8)
 	p.Legend.Padding = vg.Points(2)
 	p.Legend.ThumbnailWidth = vg.Points(26)
 	grid := plotter.NewGrid()
