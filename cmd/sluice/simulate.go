@@ -39,10 +39,10 @@ type simulation struct {
 	plots      []string
 	memory     int
 
-	in  io.Reader
-	out io.Writer
-	err io.Writer
-	now string // the file of the configuration
+	in   io.Reader
+	out  io.Writer
+	err  io.Writer
+	file string // of the configuration
 }
 
 func newSimulate() *cobra.Command {
@@ -65,7 +65,7 @@ nginx's log_format or Envoy's format string. For JSON lines, --fields says which
 field has what where that can't be guessed: --fields header:x-user-id=user.
 
 The scripts run in a Redis that is started for the run, or in the one of --redis,
-under a prefix of their own, and are deleted in the end.
+under a prefix of their own; what they stored is deleted in the end.
 
 ` + exitCodes,
 		Example: `  sluice simulate limits.yaml --load 'poisson 200/s' --for 60s --keys 50 --spread zipf
@@ -79,8 +79,13 @@ under a prefix of their own, and are deleted in the end.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.in, s.out, s.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			s.now = args[0]
-			return s.run(cmd)
+			s.file = args[0]
+			report, err := s.run(cmd)
+			if err != nil {
+				return err
+			}
+			// All is cleaned up: a reader of the output may leave now.
+			return s.print(report)
 		},
 	}
 	f := cmd.Flags()
@@ -164,30 +169,30 @@ func (s *simulation) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (s *simulation) run(cmd *cobra.Command) error {
+func (s *simulation) run(cmd *cobra.Command) (*simulate.Report, error) {
 	ctx := cmd.Context()
 	if err := s.check(cmd); err != nil {
-		return err
+		return nil, err
 	}
-	text, err := os.ReadFile(s.now)
+	text, err := os.ReadFile(s.file)
 	if err != nil {
-		return refusedError{err}
+		return nil, refusedError{err}
 	}
-	config, err := simulate.LoadConfig(s.now, text)
+	config, err := simulate.LoadConfig(s.file, text)
 	if err != nil {
-		return refusedError{err}
+		return nil, refusedError{err}
 	}
 	var server simulate.Server
 	if s.redis != "" {
 		if server, err = s.givenServer(config); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	bar := newProgress(s.err)
 	defer bar.end()
 	in, logReport, done, err := s.input(ctx, bar)
 	if err != nil {
-		return s.said(ctx, err)
+		return nil, s.said(ctx, err)
 	}
 	defer done()
 
@@ -198,7 +203,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	case !s.models:
 		own, name, stop, err := simulate.OwnServer(ctx, s.warn)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer stop()
 		o.Server, o.ServerName = &own, name
@@ -208,7 +213,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	report, err := simulate.Simulate(ctx, config, in, o)
 	bar.end()
 	if err != nil {
-		return s.said(ctx, err)
+		return nil, s.said(ctx, err)
 	}
 	report.Log = logReport
 	for _, shape := range s.load.Shapes {
@@ -216,9 +221,13 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	}
 	for _, p := range s.plots {
 		if err := chart.Save(report, p); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	return report, nil
+}
+
+func (s *simulation) print(report *simulate.Report) error {
 	if s.json {
 		e := json.NewEncoder(s.out)
 		e.SetIndent("", "  ")
@@ -232,9 +241,12 @@ func (s *simulation) run(cmd *cobra.Command) error {
 func (s *simulation) said(ctx context.Context, err error) error {
 	var usage simulate.UsageError
 	var format accesslog.FormatError
+	var left *simulate.LeftError
 	switch {
+	case errors.As(err, &left):
+		return err
 	case ctx.Err() != nil:
-		return errors.New("stopped before the end; nothing was left in Redis")
+		return errors.New("stopped before the end, and cleaned up")
 	case errors.As(err, &usage), errors.As(err, &format):
 		return usageError{err}
 	}

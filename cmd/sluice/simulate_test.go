@@ -194,3 +194,40 @@ func TestSimulateOnAGivenRedis(t *testing.T) {
 		t.Errorf("%d keys are left, %v", n, err)
 	}
 }
+
+// Every command of the document works as it stands there.
+func TestSimulateDocument(t *testing.T) {
+	root := stacktest.Root(t)
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "simulate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, _ = w.Write([]byte(accessLog(60)))
+	_ = w.Close()
+	simulateIn(t, map[string]string{"access.log": accessLog(60), "access.log.gz": z.String(),
+		"app.jsonl": `{"ts":"2026-03-04T05:06:07Z","client":{"addr":"192.0.2.1"},"method":"GET","path":"/","user":"u1","claims":{"sub":"s1"}}` + "\n"})
+	commands := 0
+	for line := range strings.Lines(string(doc)) {
+		line, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		_, args, found := strings.Cut(line, "sluice simulate ")
+		if !ok || !found {
+			continue
+		}
+		commands++
+		args = strings.ReplaceAll(args, `"$FORMAT"`, "common")
+		cmd := newRoot()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetIn(strings.NewReader(accessLog(60)))
+		cmd.SetArgs(append([]string{"simulate"}, typed(args)...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), "per-ip") {
+			t.Errorf("%s: %v\n%s", line, err, out.String())
+		}
+	}
+	if commands < 6 {
+		t.Errorf("only %d commands were found", commands)
+	}
+}

@@ -169,11 +169,11 @@ func (j *jsonLines) guess(name string) *Field {
 func (j *jsonLines) Parse(line string, r *Record) (short bool, err error) {
 	r.reset()
 	if !gjson.Valid(line) {
-		return false, badJSON
+		return false, errJSON
 	}
 	v := gjson.Parse(line)
 	if !v.IsObject() {
-		return false, badJSON
+		return false, errJSON
 	}
 	j.rec, j.err, j.atEnd, j.path = r, nil, false, j.path[:0]
 	j.object(v, 1)

@@ -192,10 +192,10 @@ func (s *scan) line(line []byte, long bool) error {
 	l.Lines++
 	switch {
 	case long:
-		l.problem(string(tooLong), true, l.Lines, string(line))
+		l.problem(string(errTooLong), true, l.Lines, string(line))
 		return nil
 	case bytes.IndexByte(line, 0) >= 0:
-		l.problem(string(notText), true, l.Lines, string(line))
+		l.problem(string(errNotText), true, l.Lines, string(line))
 		return nil
 	}
 	// The parser's texts point into the line, and are of no use after this.

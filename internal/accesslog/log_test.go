@@ -147,10 +147,10 @@ func TestProblemsAreCounted(t *testing.T) {
 	}
 	l := open(t, text, Options{Parser: p})
 	want := []Problem{
-		{string(badShape), 2, 2, "garbage ·[31m one", true},
+		{string(errShape), 2, 2, "garbage ·[31m one", true},
 		{"breaks off: read as far as it goes", 1, 5, `192.0.2.1 - - [04/Mar/2026:00:00:03 +0000] "GET /3 HTTP/1.1" 200`, false},
-		{string(notText), 1, 6, "a·b", true},
-		{string(tooLong), 1, 7, strings.Repeat("y", exampleLine), true},
+		{string(errNotText), 1, 6, "a·b", true},
+		{string(errTooLong), 1, 7, strings.Repeat("y", exampleLine), true},
 	}
 	if diff := cmp.Diff(want, l.Problems); diff != "" {
 		t.Error(diff)

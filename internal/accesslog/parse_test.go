@@ -133,19 +133,19 @@ func TestRefusedLines(t *testing.T) {
 		format, line string
 		want         defect
 	}{
-		{"common", `nothing`, badShape},
-		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "GET / HTTP/1.1 200 12`, badQuote},
-		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "-" 408 0`, badRequest},
-		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "\x16\x03\x01" 400 0`, badRequest},
-		{"common", `192.0.2.1 - - [04/Foo/2026:05:06:07 +0000] "GET / HTTP/1.1" 200 0`, badTime},
-		{"common", `192.0.2.1 - - [-] "GET / HTTP/1.1" 200 0`, badTime},
-		{"envoy", `[yesterday] "GET / HTTP/1.1" 200 - 0 0 0 - "-" "-" "-" "-" "-"`, badTime},
-		{"json", `{"start_time":`, badJSON},
-		{"json", `[]`, badJSON},
-		{"json", `{"method":"GET"}`, badTime},
-		{"json", `{"ts":1}`, badRequest},
-		{"json", `{"ts":-1,"method":"GET"}`, badTime},
-		{"json", `{"ts":1e300,"method":"GET"}`, badTime},
+		{"common", `nothing`, errShape},
+		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "GET / HTTP/1.1 200 12`, errQuote},
+		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "-" 408 0`, errRequest},
+		{"common", `192.0.2.1 - - [04/Mar/2026:05:06:07 +0000] "\x16\x03\x01" 400 0`, errRequest},
+		{"common", `192.0.2.1 - - [04/Foo/2026:05:06:07 +0000] "GET / HTTP/1.1" 200 0`, errTime},
+		{"common", `192.0.2.1 - - [-] "GET / HTTP/1.1" 200 0`, errTime},
+		{"envoy", `[yesterday] "GET / HTTP/1.1" 200 - 0 0 0 - "-" "-" "-" "-" "-"`, errTime},
+		{"json", `{"start_time":`, errJSON},
+		{"json", `[]`, errJSON},
+		{"json", `{"method":"GET"}`, errTime},
+		{"json", `{"ts":1}`, errRequest},
+		{"json", `{"ts":-1,"method":"GET"}`, errTime},
+		{"json", `{"ts":1e300,"method":"GET"}`, errTime},
 	} {
 		p, err := ParseFormat(c.format, nil)
 		if err != nil {

@@ -110,13 +110,13 @@ func (d defect) Error() string { return string(d) }
 
 // Reasons for which a line isn't read.
 const (
-	badShape   defect = "doesn't fit the format"
-	badTime    defect = "no time that can be read"
-	badRequest defect = "no request in it"
-	badQuote   defect = "a quote doesn't close"
-	badJSON    defect = "not a JSON object"
-	tooLong    defect = "longer than 1 MiB"
-	notText    defect = "not text"
+	errShape   defect = "doesn't fit the format"
+	errTime    defect = "no time that can be read"
+	errRequest defect = "no request in it"
+	errQuote   defect = "a quote doesn't close"
+	errJSON    defect = "not a JSON object"
+	errTooLong defect = "longer than 1 MiB"
+	errNotText defect = "not text"
 )
 
 // Clone returns a record that stays valid.

@@ -10,7 +10,7 @@ func (r *Record) set(f *Field, v string) error {
 	if v == "-" || v == "" {
 		switch f.Kind {
 		case RequestLine:
-			return badRequest
+			return errRequest
 		case UpstreamStatus:
 			r.NoAnswer, r.answered = true, true
 		case Flags:
@@ -24,7 +24,7 @@ func (r *Record) set(f *Field, v string) error {
 	case Time:
 		at, ok := f.time(v)
 		if !ok {
-			return badTime
+			return errTime
 		}
 		if f.rank > r.timeRank {
 			r.At, r.timeRank = at, f.rank
@@ -75,10 +75,10 @@ func (r *Record) set(f *Field, v string) error {
 // finish puts together what several fields say.
 func (r *Record) finish(atEnd bool) error {
 	if r.timeRank == 0 {
-		return badTime
+		return errTime
 	}
 	if r.Method == "" && r.Path == "" {
-		return badRequest
+		return errRequest
 	}
 	if r.query != "" && strings.IndexByte(r.Path, '?') < 0 {
 		r.Path += "?" + r.query
@@ -94,13 +94,13 @@ func (r *Record) finish(atEnd bool) error {
 func (r *Record) requestLine(v string) error {
 	method, rest, ok := strings.Cut(v, " ")
 	if !ok || !isMethod(method) || rest == "" {
-		return badRequest
+		return errRequest
 	}
 	if i := strings.LastIndexByte(rest, ' '); i > 0 && strings.HasPrefix(rest[i+1:], "HTTP/") {
 		rest = rest[:i]
 	}
 	if rest = strings.TrimSpace(rest); rest == "" {
-		return badRequest
+		return errRequest
 	}
 	r.Method, r.Path = method, rest
 	return nil

@@ -81,6 +81,8 @@ func (s *sorter) spill() error {
 		if err != nil {
 			return err
 		}
+		// Where a file can go while it is open, nothing stays even after a crash.
+		_ = os.Remove(f.Name())
 		to = &runFile{f: f, w: bufio.NewWriterSize(f, 256<<10)}
 		s.files = append(s.files, to)
 	}
@@ -124,7 +126,10 @@ func (s *sorter) finish() error {
 func (s *sorter) close() error {
 	var err error
 	for _, f := range s.files {
-		err = errors.Join(err, f.f.Close(), os.Remove(f.f.Name()))
+		err = errors.Join(err, f.f.Close())
+		if e := os.Remove(f.f.Name()); !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
 	}
 	s.files, s.text, s.index = nil, nil, nil
 	return err

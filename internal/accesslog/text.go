@@ -53,7 +53,7 @@ func (f *textFormat) Parse(line string, r *Record) (short bool, err error) {
 	r.reset()
 	rest, ok := strings.CutPrefix(line, f.head)
 	if !ok {
-		return false, badShape
+		return false, errShape
 	}
 	for i := range f.steps {
 		s := &f.steps[i]
@@ -61,7 +61,7 @@ func (f *textFormat) Parse(line string, r *Record) (short bool, err error) {
 		if s.until == "" {
 			v, rest = rest, ""
 		} else {
-			end := -1
+			var end int
 			if i == len(f.steps)-1 && strings.HasSuffix(rest, s.until) {
 				end = len(rest) - len(s.until) // what is before the line's end is the field's
 			} else {
@@ -70,9 +70,9 @@ func (f *textFormat) Parse(line string, r *Record) (short bool, err error) {
 			if end < 0 {
 				if i < f.needed {
 					if s.quoted {
-						return false, badQuote
+						return false, errQuote
 					}
-					return false, badShape
+					return false, errShape
 				}
 				// The line breaks off: all that makes a request was there.
 				short = true
@@ -176,7 +176,6 @@ type piece struct {
 func newText(name string, pieces []piece) (*textFormat, error) {
 	f := &textFormat{name: name}
 	var fields, time bool
-	open := false // the text so far ends with a quote
 	finest := uint8(0)
 	for _, p := range pieces {
 		if p.field == nil {
@@ -194,8 +193,7 @@ func newText(name string, pieces []piece) (*textFormat, error) {
 				return nil, FormatError("two fields with nothing between them can't be told apart")
 			}
 		}
-		open = strings.HasSuffix(before, `"`)
-		f.steps = append(f.steps, step{field: *p.field, quoted: open})
+		f.steps = append(f.steps, step{field: *p.field, quoted: strings.HasSuffix(before, `"`)})
 		fields = true
 		if p.field.Kind == Time {
 			time = true

@@ -77,13 +77,17 @@ func newAccount(prefix string, scale seriesScale, names *hostNames) *account {
 
 // row finds a charge's row.
 func (a *account) row(c *engine.Charge) *row {
-	k := rowKey{c.Limit, c.Rate.Params.WindowMS}
+	rate := c.Rate
+	if rate.ID < 0 { // the request's own: there may be any number of them
+		rate = &c.Limit.Rates[0]
+	}
+	k := rowKey{c.Limit, rate.Params.WindowMS}
 	r := a.byLimit[k]
 	if r == nil {
-		r = &row{limit: c.Limit, rate: c.Rate, name: c.Rate.Name, keys: map[string]*keyStat{}, series: a.series.make()}
+		r = &row{limit: c.Limit, rate: rate, name: rate.Name, keys: map[string]*keyStat{}, series: a.series.make()}
 		for _, other := range a.rows {
 			if other.name == r.name {
-				r.name += " (" + c.Rate.Text + ")"
+				r.name += " (" + rate.Text + ")"
 				break
 			}
 		}
@@ -214,6 +218,7 @@ func (s *keyStat) decided(p *pending, c *engine.Charge, admitted, own bool) {
 		}
 		if admitted {
 			r.admitted++
+			s.admitted++
 		}
 	case admitted:
 		r.admitted++

@@ -255,6 +255,8 @@ type logInput struct {
 	log    *accesslog.Log
 	spread bool // lines of one second are spread over it
 	names  hostNames
+	// options counts the requests that may be CORS preflights.
+	options int64
 }
 
 // NewLog makes an Input of a log. Where its times are whole seconds, spread
@@ -290,6 +292,9 @@ func (l *logInput) Notes() []string {
 	if n := l.names.bad; n > 0 {
 		out = append(out, fmt.Sprintf("%d requests have neither an address nor a host name where an address belongs: their ip is missing", n))
 	}
+	if l.options > 0 {
+		out = append(out, fmt.Sprintf("%d OPTIONS requests are counted; CORS preflights among them will not be, unless preflight is limit", l.options))
+	}
 	return out
 }
 
@@ -298,12 +303,15 @@ const maxSecond = 1 << 18
 
 // Each is Input.
 func (l *logInput) Each(f func(e *Event) error) error {
-	l.names.lines, l.names.bad = 0, 0
+	l.names.lines, l.names.bad, l.options = 0, 0, 0
 	r := request{names: &l.names}
 	e := Event{request: &r}
 	one := func(rec *accesslog.Record) error {
 		e.At = rec.At
 		r.fromRecord(rec)
+		if rec.Method == "OPTIONS" {
+			l.options++
+		}
 		e.end = ending{
 			at: rec.At + max(rec.DurationUS, 0), status: rec.Status, noAnswer: rec.NoAnswer,
 			sent: rec.Sent, received: rec.Received, record: rec,

@@ -26,13 +26,13 @@ type Config struct {
 	limits []map[string]json.RawMessage
 }
 
-// Problems are all that is wrong with a configuration.
-type Problems struct {
+// ConfigError is all that is wrong with a configuration.
+type ConfigError struct {
 	Name string
 	List []yamlconfig.Problem
 }
 
-func (p *Problems) Error() string {
+func (p *ConfigError) Error() string {
 	var lines []string
 	for _, one := range p.List {
 		lines = append(lines, p.Name+":"+one.String())
@@ -44,11 +44,11 @@ func (p *Problems) Error() string {
 func LoadConfig(name string, text []byte) (*Config, error) {
 	policy, problems := yamlconfig.Parse(text)
 	if len(problems) > 0 {
-		return nil, &Problems{name, problems}
+		return nil, &ConfigError{name, problems}
 	}
 	doc, problem := yamlconfig.Convert(text)
 	if problem != nil {
-		return nil, &Problems{name, []yamlconfig.Problem{*problem}}
+		return nil, &ConfigError{name, []yamlconfig.Problem{*problem}}
 	}
 	c := &Config{Name: name, Policy: policy}
 	if err := json.Unmarshal(doc.JSON, &c.fields); err != nil {
@@ -299,6 +299,21 @@ func (f *feeder) unfed(p *config.Policy) (without map[int]bool, list []Unfed, no
 		}
 	}
 	return without, list, notes
+}
+
+// clientNotes tells what of client_ip the input can't follow.
+func (f *feeder) clientNotes(p *config.Policy) []string {
+	c := &p.Source.Client
+	missing := ""
+	switch {
+	case c.Header != "" && !accesslog.FeedsHeader(f.fields, c.Header):
+		missing = c.Header
+	case (c.TrustedHops > 0 || c.Trusted != nil) && !accesslog.FeedsHeader(f.fields, "x-forwarded-for"):
+		missing = "x-forwarded-for"
+	default:
+		return nil
+	}
+	return []string{"client_ip asks for the header " + missing + ", which the input doesn't have: its addresses are taken for the clients' own"}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -52,6 +53,7 @@ func ParseServer(text string) (Server, error) {
 const (
 	dialTimeout  = 5 * time.Second
 	replyTimeout = 60 * time.Second // for one batch of calls
+	quitTimeout  = 5 * time.Second  // for what is out when a run is given up
 	batchCalls   = 256
 	maxBatches   = 8 // that are out at once
 	unlinkKeys   = 500
@@ -188,16 +190,17 @@ type scripts struct {
 	prefix string
 	begun  time.Time
 
-	now, id []byte
-	open    *batch
-	out     int
-	write   chan *batch // to the writer
-	sent    chan *batch // from the writer to the reader
-	back    chan *batch // from the reader
-	stop    func() bool // of the context's watch
-	done    []*pending
-	handed  []*pending
-	spare   []*batch
+	id     []byte
+	open   *batch
+	out    int
+	write  chan *batch // to the writer
+	sent   chan *batch // from the writer to the reader
+	back   chan *batch // from the reader
+	stop   func() bool // of the context's watch
+	quit   atomic.Bool // the run is given up
+	done   []*pending
+	handed []*pending
+	spare  []*batch
 }
 
 // randomPrefix is a prefix for keys that nothing else has.
@@ -222,8 +225,12 @@ func newScripts(ctx context.Context, s Server, e *engine.Engine) (*scripts, erro
 		_ = c.Close()
 		return nil, fmt.Errorf("the Redis at %s: %w", s.Addr, err)
 	}
-	// What is out is given up when the run is.
-	d.stop = context.AfterFunc(ctx, func() { _ = c.Close() })
+	// A run that is given up waits a little for what is out: a call that Redis
+	// carries out later would leave a key behind.
+	d.stop = context.AfterFunc(ctx, func() {
+		d.quit.Store(true)
+		_ = c.SetDeadline(time.Now().Add(quitTimeout))
+	})
 	go d.writer()
 	go d.reader()
 	return d, nil
@@ -232,7 +239,10 @@ func newScripts(ctx context.Context, s Server, e *engine.Engine) (*scripts, erro
 func (d *scripts) writer() {
 	defer close(d.sent)
 	for b := range d.write {
-		if err := d.conn.SetDeadline(time.Now().Add(replyTimeout)); err == nil {
+		if !d.quit.Load() {
+			b.err = d.conn.SetDeadline(time.Now().Add(replyTimeout))
+		}
+		if b.err == nil {
 			_, b.err = d.conn.Write(b.text)
 		}
 		d.sent <- b
@@ -338,17 +348,14 @@ func (d *scripts) take() []*pending {
 	return d.handed
 }
 
-// close ends the connection. The keys are deleted by clean.
+// close waits for what is out and ends the connection. The keys are deleted by
+// clean.
 func (d *scripts) close() error {
-	d.stop()
-	err := d.conn.Close()
 	close(d.write)
-	for range d.back {
+	for range d.back { //nolint:revive // what is out has to be carried out, and nobody waits for it
 	}
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
-	}
-	return err
+	d.stop()
+	return d.conn.Close()
 }
 
 // clean deletes keys, a few hundred at a time, over a connection of its own.

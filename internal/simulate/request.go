@@ -76,7 +76,12 @@ func (r *request) fromRecord(rec *accesslog.Record) {
 	r.reset()
 	r.method, r.path, r.host = rec.Method, rec.Path, rec.Host
 	rec.EachNamed(r.name)
-	r.from(rec.Remote)
+	if r.from(rec.Remote); rec.Remote == "" {
+		// The proxy noted the peer as the last one that the request came through.
+		if xff, ok := r.Header("x-forwarded-for"); ok {
+			r.from(strings.TrimSpace(xff[strings.LastIndexByte(xff, ',')+1:]))
+		}
+	}
 }
 
 // name adds a value that has a name.

@@ -35,7 +35,8 @@ func Simulate(ctx context.Context, c *Config, in Input, o Options) (*Report, err
 	}
 	feeder := newFeeder(in.Fields())
 	without, unfed, notes := feeder.unfed(c.Policy)
-	report := &Report{Config: c.Name, NotFed: unfed, From: from, To: to}
+	notes = append(notes, feeder.clientNotes(c.Policy)...)
+	report := &Report{Config: c.Name, NotFed: append([]Unfed{}, unfed...), From: from, To: to}
 	report.By = "the models of the algorithms"
 	if o.Server != nil {
 		report.By = o.ServerName
@@ -77,9 +78,21 @@ func Simulate(ctx context.Context, c *Config, in Input, o Options) (*Report, err
 	if c.Policy.HashKeys {
 		notes = append(notes, "hash_keys is set: keys are shown as their hashes")
 	}
-	report.Notes = append(in.Notes(), notes...)
+	report.Notes = append(append([]string{}, in.Notes()...), notes...)
 	return report, nil
 }
+
+// LeftError says that keys couldn't be deleted.
+type LeftError struct {
+	Prefix string // of their names
+	Err    error
+}
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("keys %s:* may be left in Redis until they expire, an hour after their window: %v", e.Prefix, e.Err)
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }
 
 // decideAll leads an input through an engine, and leaves no key behind.
 func decideAll(ctx context.Context, in Input, e *engine.Engine, a *account, s *Server, progress func(int64)) (err error) {
@@ -92,8 +105,11 @@ func decideAll(ctx context.Context, in Input, e *engine.Engine, a *account, s *S
 	err = run(ctx, in, e, d, a, progress)
 	closed := d.close()
 	if s != nil {
-		if cleaned := s.clean(a.keys); cleaned != nil && err == nil {
-			err = fmt.Errorf("keys %s:* are left in Redis for an hour: %w", a.prefix, cleaned)
+		if cleaned := s.clean(a.keys); cleaned != nil {
+			if err == nil || ctx.Err() != nil {
+				err = cleaned
+			}
+			return &LeftError{a.prefix, err}
 		}
 	}
 	if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -219,12 +220,27 @@ func TestKeepsOutOfTheWay(t *testing.T) {
 			cancel()
 		}
 	}})
-	if err != context.Canceled {
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	simulated(t, cfg, loadOf(t, "constant 100/s", nil), Options{Server: server})
 	if diff := cmp.Diff([]string{"rl:{per-ip|10.0.0.0}:log1"}, keysIn(t, redis)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A Redis that dies ends the run with one sentence.
+func TestRedisDies(t *testing.T) {
+	redis, server := redisServer(t)
+	cfg := configure(t, fmt.Sprintf(tenPerSecond, "sliding_log"))
+	_, err := Simulate(t.Context(), cfg, loadOf(t, "constant 5000/s", nil), Options{Server: server, Progress: func(_ int, n int64) {
+		if n > 20_000 {
+			redis.Kill()
+		}
+	}})
+	var left *LeftError
+	if !errors.As(err, &left) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -131,8 +131,12 @@ func (l *LimitReport) text(w *writer) {
 		case v.Units > v.Limit:
 			verdict = fmt.Sprintf(": %.2f times the limit", float64(v.Units)/float64(max(v.Limit, 1)))
 		}
-		w.line("  worst window (%s) of all keys: %s of %s admitted, from %s to %s, key %s%s", short(time.Duration(l.window)*time.Millisecond),
-			thousands(v.Units), thousands(v.Limit), clock(v.From), clock(v.To), v.Key, verdict)
+		admitted := "admitted"
+		if l.Shadow+l.Tagged > 0 {
+			admitted = "would be admitted"
+		}
+		w.line("  worst window (%s) of all keys: %s of %s %s, from %s to %s, key %s%s", short(time.Duration(l.window)*time.Millisecond),
+			thousands(v.Units), thousands(v.Limit), admitted, clock(v.From), clock(v.To), v.Key, verdict)
 	}
 	if l.Algorithm == "concurrency" {
 		w.line("  most in flight for one key: %s", thousands(l.Peak))
