@@ -231,7 +231,7 @@ func TestTimes(t *testing.T) {
 		read timeReader
 		text string
 	}{
-		{commonTime, "29/Feb/2024:23:59:60 +0000"}, {commonTime, "01/Jan/1970:00:00:00 +0000"}, {commonTime, "31/Dec/2199:00:00:00 +0000"},
+		{commonTime, "29/Feb/2024:23:59:60 +0000"}, {commonTime, "01/Jan/1970:00:00:00 +0000"}, {commonTime, "31/Dec/2099:00:00:00 +0000"},
 		{isoTime, "2024-02-29T12:00:00.123456789+05:30"}, {isoTime, "2024-12-31 23:59:59Z"}, {unixTime, "1700000000.5"}, {anyTime, "1700000000500000000"},
 	} {
 		got, ok := c.read(c.text)
@@ -256,7 +256,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: %d, want %d (%v)", c.text, got, want.UnixMicro(), err)
 		}
 	}
-	for _, bad := range []string{"", "x", "1969-12-31T23:59:59Z", "2024-13-01T00:00:00Z", "2024-01-01T00:00:00+99:00", "-5", "99999999999999999999999"} {
+	for _, bad := range []string{"", "x", "1969-12-31T23:59:59Z", "2100-01-01T00:00:00Z", "2024-13-01T00:00:00Z", "2024-01-01T00:00:00+99:00", "-5", "99999999999999999999999"} {
 		if got, ok := anyTime(bad); ok {
 			t.Errorf("%q is read as %d", bad, got)
 		}
@@ -287,7 +287,7 @@ func FuzzParse(f *testing.F) {
 			if _, err := p.Parse(line, &r); err != nil {
 				continue
 			}
-			if r.At < -maxDuration || r.At > maxTime {
+			if r.At < 0 || r.At > maxTime {
 				t.Errorf("%s: time %d", p.Name(), r.At)
 			}
 			if r.Method == "" && r.Path == "" {

@@ -84,7 +84,7 @@ func (r *Record) finish(atEnd bool) error {
 		r.Path += "?" + r.query
 	}
 	if atEnd && r.DurationUS > 0 {
-		r.At -= r.DurationUS
+		r.At = max(r.At-r.DurationUS, 0)
 	}
 	return nil
 }

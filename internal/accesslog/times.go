@@ -11,8 +11,8 @@ import (
 // timeReader reads a time: microseconds since the epoch.
 type timeReader func(s string) (int64, bool)
 
-// Bounds of times that a log may hold: from 1970 to 2200.
-const maxTime = 7_258_118_400_000_000
+// maxTime bounds the times that a log may hold: 2100. The scripts count to 2112.
+const maxTime = 4_102_444_800_000_000
 
 func inRange(us int64) (int64, bool) { return us, us >= 0 && us < maxTime }
 
@@ -262,7 +262,7 @@ func readLayout(parts []string, s string) (int64, bool) {
 // civil turns a date, and the seconds that its zone is ahead of UTC, into
 // microseconds since the epoch.
 func civil(year int, month time.Month, day, h, m, sec, us, offset int) (int64, bool) {
-	if month < 1 || month > 12 || day < 1 || day > 31 || h > 24 || m > 59 || sec > 60 || year < 1970 || year > 2199 {
+	if month < 1 || month > 12 || day < 1 || day > 31 || h > 24 || m > 59 || sec > 60 || year < 1970 || year > 2099 {
 		return 0, false
 	}
 	// Days since the epoch, with years that begin in March.

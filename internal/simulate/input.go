@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -309,7 +310,7 @@ func (l *logInput) Each(f func(e *Event) error) error {
 	one := func(rec *accesslog.Record) error {
 		e.At = rec.At
 		r.fromRecord(rec)
-		if rec.Method == "OPTIONS" {
+		if rec.Method == http.MethodOptions {
 			l.options++
 		}
 		e.end = ending{

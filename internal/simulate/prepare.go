@@ -304,7 +304,7 @@ func (f *feeder) unfed(p *config.Policy) (without map[int]bool, list []Unfed, no
 // clientNotes tells what of client_ip the input can't follow.
 func (f *feeder) clientNotes(p *config.Policy) []string {
 	c := &p.Source.Client
-	missing := ""
+	var missing string
 	switch {
 	case c.Header != "" && !accesslog.FeedsHeader(f.fields, c.Header):
 		missing = c.Header
