@@ -117,6 +117,10 @@ func (m *metrics) count(d *engine.Decision) {
 		m.errors[d.Failure].add(1)
 	}
 	m.oddCosts.add(int64(d.Plan.OddCosts))
+	if l := d.Plan.Missing; l != nil {
+		m.decisions[l.Index][countRejected].add(1) // it refused the request unasked
+		return
+	}
 	last := -1
 	for i := range d.Plan.Charges {
 		c := &d.Plan.Charges[i]

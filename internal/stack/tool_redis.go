@@ -45,23 +45,25 @@ func installedRedis(ctx context.Context, say Progress) (string, error) {
 		if err := aptInstall(ctx, say, "redis-server"); err != nil {
 			return err
 		}
-		stopService(ctx)
+		stopServices(ctx, "redis-server")
 		path, err = exec.LookPath("redis-server")
 		return err
 	})
 	return path, err
 }
 
-// stopService ends the server that Debian starts with the package: it was not
-// asked for, and it holds Redis's usual port.
-func stopService(ctx context.Context) {
-	argv := []string{"service", "redis-server", "stop"}
-	if os.Geteuid() != 0 {
-		argv = append([]string{"sudo", "-n"}, argv...)
+// stopServices ends the servers that Debian starts with a package: they were not
+// asked for, and they hold usual ports.
+func stopServices(ctx context.Context, names ...string) {
+	for _, name := range names {
+		argv := []string{"service", name, "stop"}
+		if os.Geteuid() != 0 {
+			argv = append([]string{"sudo", "-n"}, argv...)
+		}
+		// Without a running service manager nothing was started: an error here
+		// says only that.
+		_, _ = output(ctx, argv[0], argv[1:]...)
 	}
-	// Without a running service manager nothing was started: an error here
-	// says only that.
-	_, _ = output(ctx, argv[0], argv[1:]...)
 }
 
 // IsMissing reports whether err says that a tool is missing.

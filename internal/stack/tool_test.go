@@ -182,3 +182,32 @@ func TestFindRedisSaysHowToGetIt(t *testing.T) {
 		t.Errorf("with a wrong $REDIS_SERVER: %v", err)
 	}
 }
+
+func TestFindPrometheusInstallsIt(t *testing.T) {
+	bin := emptyMachine(t)
+	t.Setenv("PROMETHEUS", "")
+	t.Setenv("PROMTOOL", "")
+	fakeApt(t, bin, `[ "$1" = install ] && for tool in prometheus promtool; do echo '#!/bin/sh' > "`+bin+`/$tool"; chmod +x "`+bin+`/$tool"; done`)
+	script(t, filepath.Join(bin, "service"), `echo "$@" >> service-ran`)
+	if got, err := FindPrometheus(t.Context(), nil); err != nil || got != filepath.Join(bin, "prometheus") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := FindPromtool(t.Context(), nil); err != nil || got != filepath.Join(bin, "promtool") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if ran, err := os.ReadFile("service-ran"); err != nil || string(ran) != "prometheus stop\n" {
+		t.Errorf("service ran with %q (%v)", ran, err)
+	}
+}
+
+func TestFindPrometheusSaysHowToGetIt(t *testing.T) {
+	emptyMachine(t)
+	t.Setenv("PROMETHEUS", "")
+	if _, err := FindPrometheus(t.Context(), t.Logf); !IsMissing(err) || !strings.Contains(err.Error(), "apt-get install prometheus") {
+		t.Errorf("without apt-get: %v", err)
+	}
+	t.Setenv("PROMTOOL", "/nonexistent")
+	if _, err := FindPromtool(t.Context(), t.Logf); !IsMissing(err) || !strings.Contains(err.Error(), "$PROMTOOL") {
+		t.Errorf("with a wrong $PROMTOOL: %v", err)
+	}
+}

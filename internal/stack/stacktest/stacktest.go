@@ -46,6 +46,9 @@ func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", 
 var (
 	findEnvoy = sync.OnceValues(func() (string, error) { return stack.FindEnvoy(background, progress) })
 	findRedis = sync.OnceValues(func() (string, error) { return stack.FindRedis(background, progress) })
+
+	findPrometheus = sync.OnceValues(func() (string, error) { return stack.FindPrometheus(background, progress) })
+	findPromtool   = sync.OnceValues(func() (string, error) { return stack.FindPromtool(background, progress) })
 )
 
 // EnvoyBinary finds or downloads Envoy.

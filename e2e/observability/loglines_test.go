@@ -1,0 +1,123 @@
+package observability
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/internal/stack"
+	"sluice/internal/stack/stacktest"
+)
+
+const (
+	flood   = 10_000
+	workers = 2
+)
+
+// lines are what the plugin has written into Envoy's log.
+func lines(t *testing.T, e *stack.Envoy) []string {
+	t.Helper()
+	text, err := os.ReadFile(e.Process().Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "sluice: ") {
+			own = append(own, line)
+		}
+	}
+	return own
+}
+
+// floodWith sends many requests, each with a key of its own if spread, and fails
+// the test for any of another status.
+func floodWith(t *testing.T, url string, spread bool, status int) {
+	t.Helper()
+	var sent, wrong atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			for i := sent.Add(1); i <= flood; i = sent.Add(1) {
+				key := "k"
+				if spread {
+					key = fmt.Sprint(i)
+				}
+				if code, _, err := ask(url, key); err != nil || code != status {
+					wrong.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := wrong.Load(); n > 0 {
+		t.Errorf("%d of %d requests weren't answered %d", n, flood, status)
+	}
+}
+
+// The plugin writes a line when something changes, not when a request is
+// rejected, and not for each request that Redis can't decide.
+func TestLogLines(t *testing.T) {
+	redis := stacktest.Redis(t, stack.RedisOptions{})
+	e := stacktest.Gateway{
+		Plugin: policy(t, nil,
+			on("none", "0/hour", nil), // rejected by Redis, each
+			on("closed", "1000000/hour", m{"on_error": "deny"}),
+		),
+		Redis: redis.Addr, Workers: workers, Upstream: stacktest.Upstream(t).Addr,
+	}.Start(t)
+	floodWith(t, e.URL()+"/none", true, 429)
+	if got := lines(t, e); len(got) > 0 {
+		t.Errorf("%d rejections wrote %d lines, such as %s", flood, len(got), got[0])
+	}
+
+	redis.Kill()
+	start := time.Now()
+	floodWith(t, e.URL()+"/closed", true, 503)
+	// Four things can be said: a connection is lost, decisions fail, in one way or
+	// two, the breaker opened. Those that repeat do so every five seconds.
+	took := time.Since(start)
+	most := workers * 4 * int(1+took/(5*time.Second))
+	got := lines(t, e)
+	if len(got) == 0 || len(got) > most {
+		t.Errorf("%d requests without Redis wrote %d lines in %v, and at most %d are expected:\n%s", flood, len(got), took, most, strings.Join(got, ""))
+	}
+	opened := 0
+	for _, line := range got {
+		if strings.Contains(line, "follow on_error at once") {
+			opened++
+		}
+	}
+	if opened == 0 || opened > workers {
+		t.Errorf("%d lines say that a breaker opened:\n%s", opened, strings.Join(got, ""))
+	}
+
+	if err := redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Each worker whose breaker opened says once that Redis answers again.
+	eventually(t, func() error {
+		if code, _, err := ask(e.URL()+"/closed", "back"); err != nil || code != 200 {
+			return fmt.Errorf("answered %d (%v)", code, err)
+		}
+		back := 0
+		for _, line := range lines(t, e) {
+			if strings.Contains(line, "Redis answers again") {
+				back++
+			}
+		}
+		if back != opened {
+			return fmt.Errorf("%d workers of %d say that Redis answers again", back, opened)
+		}
+		return nil
+	})
+	before := len(lines(t, e))
+	floodWith(t, e.URL()+"/none", true, 429)
+	if after := len(lines(t, e)); after != before {
+		t.Errorf("%d more lines", after-before)
+	}
+}
