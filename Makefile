@@ -82,6 +82,7 @@ format:
 .PHONY: vet
 vet:
 	go vet ./...
+	go -C deploy/observability/dashboard vet ./...
 	go test -run 'TestDependencyDirections|TestStandardLibraryOnly|TestModuleStaysSmall' .
 
 # Twice: what only the plugin's target compiles is out of sight at first, and
@@ -100,6 +101,7 @@ $(GOLANGCI):
 tidy:
 	go mod tidy -diff
 	go mod verify
+	go -C deploy/observability/dashboard mod tidy -diff
 
 # Compares by content, so that work in progress doesn't count as out of date.
 .PHONY: generated

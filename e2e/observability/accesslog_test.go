@@ -103,7 +103,7 @@ func TestWhose429(t *testing.T) {
 	labels := istioLabels(t)
 	upstream := stacktest.Upstream(t)
 	e := stacktest.Gateway{
-		Plugin: policy(t, nil, on("strict", "2/hour", nil)),
+		Plugin: policy(t, on("strict", "2/hour", nil)),
 		Redis:  stacktest.Redis(t, stack.RedisOptions{}).Addr, Upstream: upstream.Addr,
 		Edit: func(c *envoyconfig.Config) {
 			c.Manager(envoyconfig.Gateway, "access_log", []any{
@@ -124,23 +124,26 @@ func TestWhose429(t *testing.T) {
 	send("/strict", 429)
 	send("/strict", 429)
 	send("/free", 429)
+	upstream.SetAnswer(stack.Answer{Status: 429, Header: http.Header{"Retry-After": {"7"}, "X-Envoy-Ratelimited": {"true"}}})
+	send("/free", 429)
 	want := []seen{
 		{200, "via_upstream", "admitted", "strict", "redis", true},
 		{429, "via_upstream", "admitted", "strict", "redis", true}, // the upstream's own
 		{429, "sluice_strict", "rejected", "strict", "redis", true},
 		{429, "sluice_strict", "rejected", "strict", "memory", false},
 		{429, "via_upstream", "", "", "", false}, // the upstream's own, and no limit matched
+		{429, "via_upstream", "", "", "", false}, // and it is behind an Envoy of its own
 	}
 	for i, h := range headers {
-		ours := want[i].decision == "rejected"
-		if got := h.Get("x-envoy-ratelimited") == "true"; got != ours {
+		marked := want[i].decision == "rejected" || i == 5
+		if got := h.Get("x-envoy-ratelimited") == "true"; got != marked {
 			t.Errorf("request %d: x-envoy-ratelimited: %v", i, got)
 		}
-		if got := h.Get("retry-after"); !ours && want[i].status == 429 && got != "7" {
+		if got := h.Get("retry-after"); want[i].details == "via_upstream" && want[i].status == 429 && got != "7" {
 			t.Errorf("request %d: the upstream's retry-after became %q", i, got)
 		}
 	}
-	if n := upstream.Total(); n != 3 {
+	if n := upstream.Total(); n != 4 {
 		t.Errorf("%d requests reached the upstream", n)
 	}
 
@@ -176,7 +179,7 @@ func TestWhose429(t *testing.T) {
 	if got := stats.Sum("sluice_decisions_total", map[string]string{"outcome": "rejected"}); got != 2 {
 		t.Errorf("%v rejections are ours", got)
 	}
-	if got := stats.Sum("envoy_cluster_upstream_rq", map[string]string{"envoy_response_code": "429", "envoy_cluster_name": "upstream"}); got != 2 {
+	if got := stats.Sum("envoy_cluster_upstream_rq", map[string]string{"envoy_response_code": "429", "envoy_cluster_name": "upstream"}); got != 3 {
 		t.Errorf("%v are the upstream's", got)
 	}
 }

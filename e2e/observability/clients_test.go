@@ -43,7 +43,7 @@ type judge struct {
 func newJudge(t *testing.T) *judge {
 	t.Helper()
 	e := stacktest.Gateway{
-		Plugin:   policy(t, nil, m{"name": "shared", "rate": fmt.Sprintf("%d/s", perSec)}),
+		Plugin:   policy(t, m{"name": "shared", "rate": fmt.Sprintf("%d/s", perSec)}),
 		Redis:    stacktest.Redis(t, stack.RedisOptions{}).Addr,
 		Upstream: stacktest.Upstream(t).Addr,
 	}.Start(t)

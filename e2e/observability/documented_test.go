@@ -102,6 +102,21 @@ func checkDocumented(t *testing.T, series []stack.Sample) {
 	}
 }
 
+// checkExamples checks that the page's queries name what is exported and give
+// something.
+func checkExamples(t *testing.T, p *stack.Prometheus, series []stack.Sample) {
+	blocks := regexp.MustCompile("(?ms)^```promql\n(.*?)^```$").FindAllStringSubmatch(page(t), -1)
+	if len(blocks) == 0 {
+		t.Error("the page has no queries")
+	}
+	for _, b := range blocks {
+		checkNames(t, "the page", b[1], series)
+		if samples, err := p.Query(b[1]); err != nil || len(samples) == 0 {
+			t.Errorf("%s gives %v (%v)", b[1], samples, err)
+		}
+	}
+}
+
 // The snippet for other people's bootstraps is what envoy.yaml has.
 func TestStatsSnippet(t *testing.T) {
 	var snippet m

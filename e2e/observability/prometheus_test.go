@@ -30,6 +30,7 @@ func TestPrometheus(t *testing.T) {
 	series := everything(t, b.prometheus)
 	t.Run("documented", func(t *testing.T) { checkDocumented(t, series) })
 	t.Run("buckets", func(t *testing.T) { checkBuckets(t, series) })
+	t.Run("examples", func(t *testing.T) { checkExamples(t, b.prometheus, series) })
 	t.Run("rules", func(t *testing.T) { checkRules(t, b.prometheus, series, alerts) })
 	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, b.prometheus, series) })
 }
