@@ -40,14 +40,9 @@ type judge struct {
 	early    []string
 }
 
-func newJudge(t *testing.T) *judge {
+func newJudge(t *testing.T, gateway *stack.Envoy, path string) *judge {
 	t.Helper()
-	e := stacktest.Gateway{
-		Plugin:   policy(t, m{"name": "shared", "rate": fmt.Sprintf("%d/s", perSec)}),
-		Redis:    stacktest.Redis(t, stack.RedisOptions{}).Addr,
-		Upstream: stacktest.Upstream(t).Addr,
-	}.Start(t)
-	target, err := url.Parse(e.URL())
+	target, err := url.Parse(gateway.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +54,7 @@ func newJudge(t *testing.T) *judge {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	j.url = s.URL
+	j.url = s.URL + path
 	return j
 }
 
@@ -120,8 +115,21 @@ func (j *judge) verdict(t *testing.T, statuses []string) {
 	}
 }
 
-func TestGoClient(t *testing.T) {
-	j := newJudge(t)
+// The clients, each at a limit of its own.
+func TestClients(t *testing.T) {
+	e := stacktest.Gateway{
+		Plugin:   policy(t, m{"name": "shared", "key": "path", "rate": fmt.Sprintf("%d/s", perSec)}),
+		Redis:    stacktest.Redis(t, stack.RedisOptions{}).Addr,
+		Upstream: stacktest.Upstream(t).Addr,
+	}.Start(t)
+	t.Run("go", func(t *testing.T) { goCallers(t, newJudge(t, e, "/go")) })
+	t.Run("python", func(t *testing.T) {
+		j := newJudge(t, e, "/python")
+		j.verdict(t, strings.Fields(python(t, "-c", pythonCallers, j.url, strconv.Itoa(callers))))
+	})
+}
+
+func goCallers(t *testing.T, j *judge) {
 	c := &http.Client{Transport: &backoff.Transport{}, Timeout: patience}
 	statuses := make([]string, callers)
 	var wg sync.WaitGroup
@@ -180,11 +188,6 @@ func python(t *testing.T, args ...string) string {
 		t.Fatalf("python3 %.80s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
-}
-
-func TestPythonClient(t *testing.T) {
-	j := newJudge(t)
-	j.verdict(t, strings.Fields(python(t, "-c", pythonCallers, j.url, strconv.Itoa(callers))))
 }
 
 func TestPythonUnits(t *testing.T) {
