@@ -1,13 +1,17 @@
 package observability
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -193,5 +197,41 @@ func python(t *testing.T, args ...string) string {
 func TestPythonUnits(t *testing.T) {
 	if out := python(t, "-m", "unittest", "-v"); !strings.Contains(out, "\nOK") || strings.Contains(out, "Ran 0 tests") {
 		t.Error(out)
+	}
+}
+
+// The retry policy for gRPC clients is one that they take: they cut maxAttempts
+// above 5 down.
+func TestRetryPolicy(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docs", "clients.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^```json\n(.*?)^```$").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the page has no service config")
+	}
+	var config struct {
+		Methods []struct {
+			Policy struct {
+				Attempts   int      `json:"maxAttempts"`
+				Initial    string   `json:"initialBackoff"`
+				Max        string   `json:"maxBackoff"`
+				Multiplier float64  `json:"backoffMultiplier"`
+				Codes      []string `json:"retryableStatusCodes"`
+			} `json:"retryPolicy"`
+		} `json:"methodConfig"`
+	}
+	if err := json.Unmarshal(block[1], &config); err != nil || len(config.Methods) != 1 {
+		t.Fatalf("%+v (%v)", config, err)
+	}
+	p := config.Methods[0].Policy
+	for _, d := range []string{p.Initial, p.Max} {
+		if v, err := time.ParseDuration(d); err != nil || v <= 0 {
+			t.Errorf("%q: %v", d, err)
+		}
+	}
+	if p.Attempts < 2 || p.Attempts > 5 || p.Multiplier <= 1 || !slices.Equal(p.Codes, []string{"RESOURCE_EXHAUSTED", "UNAVAILABLE"}) {
+		t.Errorf("%+v", p)
 	}
 }

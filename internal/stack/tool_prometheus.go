@@ -45,7 +45,7 @@ func findPrometheus(ctx context.Context, say Progress, tool, variable string) (s
 		if err := aptInstall(ctx, say, "prometheus"); err != nil {
 			return err
 		}
-		stopServices(ctx, "prometheus")
+		stopService(ctx, "prometheus")
 		path, err = exec.LookPath(tool)
 		return err
 	})

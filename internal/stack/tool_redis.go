@@ -45,25 +45,23 @@ func installedRedis(ctx context.Context, say Progress) (string, error) {
 		if err := aptInstall(ctx, say, "redis-server"); err != nil {
 			return err
 		}
-		stopServices(ctx, "redis-server")
+		stopService(ctx, "redis-server")
 		path, err = exec.LookPath("redis-server")
 		return err
 	})
 	return path, err
 }
 
-// stopServices ends the servers that Debian starts with a package: they were not
-// asked for, and they hold usual ports.
-func stopServices(ctx context.Context, names ...string) {
-	for _, name := range names {
-		argv := []string{"service", name, "stop"}
-		if os.Geteuid() != 0 {
-			argv = append([]string{"sudo", "-n"}, argv...)
-		}
-		// Without a running service manager nothing was started: an error here
-		// says only that.
-		_, _ = output(ctx, argv[0], argv[1:]...)
+// stopService ends a server that Debian starts with its package: it was not asked
+// for, and it holds its usual port.
+func stopService(ctx context.Context, name string) {
+	argv := []string{"service", name, "stop"}
+	if os.Geteuid() != 0 {
+		argv = append([]string{"sudo", "-n"}, argv...)
 	}
+	// Without a running service manager nothing was started: an error here
+	// says only that.
+	_, _ = output(ctx, argv[0], argv[1:]...)
 }
 
 // IsMissing reports whether err says that a tool is missing.
