@@ -17,10 +17,11 @@ const (
 	exitUsage   = 2 // the command line is wrong
 	exitMissing = 3 // a tool (Envoy, Redis) isn't there and can't be had
 	exitRefused = 4 // a configuration is wrong, or Envoy refused it
+	exitFound   = 5 // doctor found a fault, or check --strict a warning
 )
 
 const exitCodes = `Exit codes: 0 done, 1 it failed, 2 wrong command line, 3 a tool is missing,
-4 a configuration is wrong.`
+4 a configuration is wrong, 5 doctor found a fault or check --strict a warning.`
 
 // usageError is a mistake on the command line.
 type usageError struct{ error }
@@ -28,8 +29,12 @@ type usageError struct{ error }
 // refusedError is a configuration that can't be used.
 type refusedError struct{ error }
 
+// foundError says that the command worked, and what it looked at has a fault.
+type foundError struct{ error }
+
 func (e usageError) Unwrap() error   { return e.error }
 func (e refusedError) Unwrap() error { return e.error }
+func (e foundError) Unwrap() error   { return e.error }
 
 func exitCode(err error) int {
 	switch {
@@ -39,6 +44,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &refusedError{}):
 		return exitRefused
+	case errors.As(err, &foundError{}):
+		return exitFound
 	case stack.IsMissing(err):
 		return exitMissing
 	}
@@ -66,7 +73,16 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newDev(), newSimulate())
+	root.AddCommand(
+		newDev(),
+		newSimulate(),
+		newCheck(),
+		newExplain(),
+		newInspect(),
+		newDoctor(),
+		newSchema(),
+		newReference(),
+	)
 	return root
 }
 
