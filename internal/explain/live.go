@@ -44,8 +44,7 @@ func (x *Explanation) Ask(ctx context.Context, r *look.Reader, cluster bool) err
 		return nil
 	}
 	n := len(x.Call.Keys)
-	results := make([]limit.Decision, n)
-	states := make([]look.Counter, n)
+	results, states := make([]limit.Decision, n), make([]limit.Decision, n)
 	at, admitted := int64(0), true
 	for _, group := range x.groups(cluster) {
 		counters := make([]look.Counter, len(group))
@@ -56,22 +55,29 @@ func (x *Explanation) Ask(ctx context.Context, r *look.Reader, cluster bool) err
 			if g := x.decision.Plan.Charges[i].Guards; g > 0 {
 				counters[j].Args[1] = int64(place[g])
 			}
-			states[i] = look.Look(counters[j].Key, counters[j].Algorithm, counters[j].Args)
 		}
-		a := r.Call(ctx, x.Call.Common[0].Value, RequestID, counters)
-		if a.Err != nil {
-			return a.Err
+		v, err := r.Decide(ctx, x.Call.Common[0].Value, RequestID, counters)
+		if err != nil {
+			return err
 		}
-		if at == 0 {
-			at = a.AtUS
-		}
-		admitted = admitted && a.Admitted
+		at = max(at, v.AtUS)
+		admitted = admitted && v.Admitted
 		for j, i := range group {
-			results[i] = a.Counters[j]
+			results[i], states[i] = v.Counters[j], v.States[j]
 		}
 	}
 	x.verdict(at, admitted, results)
-	return x.states(ctx, r, states, results)
+	for i, s := range states {
+		c := LiveCounter{
+			Name: x.decision.Plan.Charges[i].Rate.Name, Key: x.Call.Keys[i],
+			Current: s.Current, Remaining: s.Remaining, ResetMS: s.ResetMS, Rejects: !results[i].Admitted,
+		}
+		if c.Rejects {
+			c.RetryAfterMS = results[i].RetryAfterMS
+		}
+		x.Live.Counters = append(x.Live.Counters, c)
+	}
+	return nil
 }
 
 // groups are the places in the plan that go into one call each.
@@ -139,27 +145,4 @@ func (x *Explanation) verdict(at int64, admitted bool, results []limit.Decision)
 			x.Live.RetryAfter, x.Live.WaitingHelps = 0, false
 		}
 	}
-}
-
-// states looks at the counters as they stand before the request.
-func (x *Explanation) states(ctx context.Context, r *look.Reader, states []look.Counter, results []limit.Decision) error {
-	now, err := r.Each(ctx, states)
-	if err != nil {
-		return err
-	}
-	for i := range now {
-		if now[i].Err != nil {
-			return now[i].Err
-		}
-		s := now[i].Counters[0]
-		c := LiveCounter{
-			Name: x.decision.Plan.Charges[i].Rate.Name, Key: x.Call.Keys[i],
-			Current: s.Current, Remaining: s.Remaining, ResetMS: s.ResetMS, Rejects: !results[i].Admitted,
-		}
-		if c.Rejects {
-			c.RetryAfterMS = results[i].RetryAfterMS
-		}
-		x.Live.Counters = append(x.Live.Counters, c)
-	}
-	return nil
 }

@@ -48,8 +48,8 @@ func NewRequest(method, target string) (*Request, error) {
 		if i := strings.LastIndexByte(host, '@'); i >= 0 {
 			host = host[i+1:]
 		}
-		if host == "" {
-			return nil, fmt.Errorf("%q has no host", s+"://")
+		if host == "" || !source.Token(s) {
+			return nil, fmt.Errorf("%q has no scheme or no host", s+"://"+host)
 		}
 	}
 	if i := strings.IndexByte(target, '#'); i >= 0 {

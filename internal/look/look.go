@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,15 +88,20 @@ func New(rdb redis.UniversalClient) *Reader {
 // errShape is a reply that isn't the script's.
 var errShape = errors.New("the script's reply has a wrong shape")
 
-// Call asks about counters in one call, as the plugin does: the keys of one call
-// share a slot on a cluster. clock is "" for Redis's own. id is the request's.
-func (r *Reader) Call(ctx context.Context, clock, id string, counters []Counter) Answer {
+// call runs the script on counters whose keys share a slot. Those that it would
+// charge are told wrongly: it then reads what it believes to have written.
+func (r *Reader) call(ctx context.Context, clock, id string, counters []Counter) Answer {
 	keys, argv := r.args(clock, id, counters)
 	return answer(r.load.Run(ctx, r.rdb, keys, argv...), len(counters))
 }
 
-// Each asks about each counter in a call of its own, all in one round trip.
+// Each asks about the state of each counter in a call of its own, all in one round
+// trip.
 func (r *Reader) Each(ctx context.Context, counters []Counter) ([]Answer, error) {
+	return r.each(ctx, "", counters)
+}
+
+func (r *Reader) each(ctx context.Context, clock string, counters []Counter) ([]Answer, error) {
 	out := make([]Answer, len(counters))
 	if len(counters) == 0 {
 		return out, nil
@@ -103,13 +109,13 @@ func (r *Reader) Each(ctx context.Context, counters []Counter) ([]Answer, error)
 	pipe := r.rdb.Pipeline()
 	cmds := make([]*redis.Cmd, len(counters))
 	for i := range counters {
-		keys, argv := r.args("", "look", counters[i:i+1])
+		keys, argv := r.args(clock, "look", counters[i:i+1])
 		cmds[i] = r.load.EvalSha(ctx, pipe, keys, argv...)
 	}
 	_, err := pipe.Exec(ctx)
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			out[i] = r.Call(ctx, "", "look", counters[i:i+1])
+			out[i] = r.call(ctx, clock, "look", counters[i:i+1])
 			continue
 		}
 		out[i] = answer(cmd, 1)
@@ -119,6 +125,80 @@ func (r *Reader) Each(ctx context.Context, counters []Counter) ([]Answer, error)
 		return nil, err // the connection, not a counter
 	}
 	return out, nil
+}
+
+// Verdict is what a call would be told.
+type Verdict struct {
+	Answer
+	// States are the counters as they are, before the call.
+	States []limit.Decision
+}
+
+// races is how often a verdict is looked for that changes while it is.
+const races = 3
+
+// errRace is a counter that changes too fast to be told.
+var errRace = errors.New("the counters change too fast: try again")
+
+// Decide says what the plugin's call for counters would be told now, without
+// making it. The keys share a slot; clock is "" for Redis's own, id the request's.
+// Of what it admits, the figures are those before the call.
+func (r *Reader) Decide(ctx context.Context, clock, id string, counters []Counter) (Verdict, error) {
+	looks := make([]Counter, len(counters))
+	refuse := slices.Clone(counters)
+	for i, c := range counters {
+		looks[i] = Look(c.Key, c.Algorithm, c.Args)
+		if c.Algorithm == limit.Penalty {
+			looks[i].Args = []int64{c.Args[0], 1} // alone it guards nothing
+		}
+		switch c.Op { // a refusal is not to be counted either
+		case lua.OpDecideCount:
+			refuse[i].Op = lua.OpDecide
+		case lua.OpShadowCount:
+			refuse[i].Op = lua.OpShadow
+		}
+	}
+	for range races {
+		states, err := r.each(ctx, clock, looks)
+		if err != nil {
+			return Verdict{}, err
+		}
+		v := Verdict{Answer: Answer{Admitted: true}}
+		for i := range states {
+			if states[i].Err != nil {
+				return Verdict{}, states[i].Err
+			}
+			d := states[i].Counters[0]
+			v.AtUS = states[i].AtUS
+			v.States = append(v.States, d)
+			d.Admitted = fits(&counters[i], d)
+			v.Counters = append(v.Counters, d)
+			v.Admitted = v.Admitted && (d.Admitted || refuse[i].Op != lua.OpDecide)
+		}
+		if v.Admitted {
+			return v, nil
+		}
+		// Nothing is charged by a call that is refused, so that the script tells
+		// all about it.
+		if a := r.call(ctx, clock, id, refuse); a.Err != nil {
+			err = a.Err
+		} else if !a.Admitted {
+			v.Answer = a
+			return v, nil
+		}
+		if err != nil && !redis.HasErrorPrefix(err, "ERR") {
+			return Verdict{}, err
+		}
+	}
+	return Verdict{}, errRace
+}
+
+// fits reports whether a counter has room for a request.
+func fits(c *Counter, d limit.Decision) bool {
+	if c.Algorithm == limit.Penalty {
+		return d.Current == 0
+	}
+	return d.Admitted && d.Remaining >= c.Cost
 }
 
 func (r *Reader) args(clock, id string, counters []Counter) (keys []string, argv []any) {

@@ -19,7 +19,11 @@ func init() {
 		Type:      "string",
 		ArgNames:  limitAndWindow,
 		Valid: func(v *Value) bool {
-			return len(v.Head) >= logHead && logTick(v) > 0
+			if len(v.Head) < logHead {
+				return false
+			}
+			ring, tick := number(v.Head[4:6]), logTick(v)
+			return tick > 0 && tick <= anyMS/logTicks+1 && (ring == 0 || ring == 120 || ring == 504 || ring == logRing)
 		},
 		Args: func(v *Value) []int64 { return []int64{anyLog, logTick(v) * logTicks} },
 		MaxTTL: func(v *Value, p *limit.Params) int64 {
