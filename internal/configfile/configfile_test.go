@@ -63,12 +63,12 @@ func TestNone(t *testing.T) {
 // Errors keep their place, wherever the configuration stands.
 func TestPlaces(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":  {"limits:\n- name: a\n  rate: 5\n", "3:9"},
-		"broken": {"limits: [", "1:"},
-		"empty":  {"", ""},
-		"struct": {"kind: WasmPlugin\nmetadata: {name: sluice}\nspec:\n  pluginConfig:\n    limits:\n    - name: a\n      rate: 5\n", "7:13"},
-		"block":  {"kind: ConfigMap\nmetadata: {name: c}\ndata:\n  sluice.yaml: |\n    limits:\n    - name: a\n      rate: 5\n", "7:13"},
-		"quoted": {"kind: WasmPlugin\nmetadata: {name: sluice}\nspec: {pluginConfig: '{\"limits\": [{\"name\": \"a\", \"rate\": 5}]}'}\n", "3:57"},
+		"plain":                                {"limits:\n- name: a\n  rate: 5\n", "3:9"},
+		"broken":                               {"limits: [", "1:"},
+		"empty":                                {"", ""},
+		"struct":                               {"kind: WasmPlugin\nmetadata: {name: sluice}\nspec:\n  pluginConfig:\n    limits:\n    - name: a\n      rate: 5\n", "7:13"},
+		"block":                                {"kind: ConfigMap\nmetadata: {name: c}\ndata:\n  sluice.yaml: |\n    limits:\n    - name: a\n      rate: 5\n", "7:13"},
+		"quoted":                               {"kind: WasmPlugin\nmetadata: {name: sluice}\nspec: {pluginConfig: '{\"limits\": [{\"name\": \"a\", \"rate\": 5}]}'}\n", "3:57"},
 		"in a ConfigMap's Envoy configuration": {"kind: ConfigMap\nmetadata: {name: c}\ndata:\n  envoy.yaml: |\n    static_resources:\n      x:\n        root_id: sluice\n        configuration:\n          value: |\n            limits:\n            - name: a\n              rate: 5\n", "12:21"},
 	} {
 		found, err := configfile.Find([]byte(c.text))

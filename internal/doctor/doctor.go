@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -111,7 +112,7 @@ func (r *room) redis(ctx context.Context) error {
 		}
 		for _, c := range serverChecks {
 			r.name = c.name
-			if err := c.run(ctx, r, n.Client, info); err != nil && !r.denied(err, c.name) {
+			if err := c.run(ctx, r, n.Client, info); err != nil && !r.refused(err, c.name) {
 				return err
 			}
 		}
@@ -123,19 +124,26 @@ func (r *room) redis(ctx context.Context) error {
 	}
 	for _, c := range keyChecks {
 		r.name = c.name
-		if err := c.run(ctx, r); err != nil && !r.denied(err, c.name) {
+		if err := c.run(ctx, r); err != nil && !r.refused(err, c.name) {
 			return err
 		}
 	}
 	return nil
 }
 
-// denied notes that this user may not look, which is no fault of the gateways'.
-func (r *room) denied(err error, what string) bool {
-	if !redis.HasErrorPrefix(err, "NOPERM") {
+// refused notes that Redis answered with an error: this user may not look, which
+// is no fault of the gateways', or Redis is in no state to serve. It is false for
+// an error of another kind.
+func (r *room) refused(err error, what string) bool {
+	var reply redis.Error
+	switch {
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		r.warn("this user may not look: "+err.Error(), "run doctor as a user who may, or check "+what+" by hand")
+	case errors.As(err, &reply):
+		r.fail("Redis refuses: "+err.Error(), "see the other findings, and Redis's log; gateways are refused, too, and on_error decides")
+	default:
 		return false
 	}
-	r.warn("this user may not look: "+err.Error(), "run doctor as a user who may, or check "+what+" by hand")
 	return true
 }
 

@@ -211,6 +211,9 @@ func (in *Inspector) look(ctx context.Context, rdb redis.UniversalClient, keys [
 			if in.denied(a.Err, "EVALSHA") {
 				continue
 			}
+			if !redis.HasErrorPrefix(a.Err, "WRONGTYPE") && !strings.Contains(a.Err.Error(), "sluice: ") {
+				return a.Err // Redis serves no script at all
+			}
 			in.fault(WrongFormat, ask[i], "the script refuses it: "+a.Err.Error())
 			continue
 		}

@@ -96,3 +96,12 @@ func (c *Config) AccessLog(path, format string) {
 		},
 	}})
 }
+
+// Top changes a field of the whole configuration; nil removes it.
+func (c *Config) Top(field string, value any) {
+	if value == nil {
+		delete(c.root, field)
+		return
+	}
+	c.root[field] = value
+}
