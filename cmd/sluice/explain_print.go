@@ -63,7 +63,11 @@ func printLimit(p *printer, l *explain.Limit) {
 }
 
 func printCall(p *printer, c *explain.Call) {
-	p.line("\nOne call to Redis:")
+	if c.Slots > 1 {
+		p.line("\n%d calls to Redis, one for each hash slot of the cluster; as one call it would be:", c.Slots)
+	} else {
+		p.line("\nOne call to Redis:")
+	}
 	p.line("  EVALSHA %s %d", c.SHA, len(c.Keys))
 	for i, k := range c.Keys {
 		p.line("  KEYS[%d] %s", i+1, safe(k))

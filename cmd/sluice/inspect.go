@@ -39,9 +39,10 @@ func newInspect() *cobra.Command {
 limit's keys take, and keys that aren't as sluice leaves them. It reads only: usage
 is what the script that decides says, without charging.
 
-LIMIT picks the counters of one limit, KEY one counter of it (parts joined by |,
-(missing) for an absent one), PATTERN whole keys as SCAN does. With --config limits
-and rates are shown too; without it only what the values themselves tell.
+LIMIT picks the counters of one limit; with KEY, one value for each part of the
+limit's key, those of one caller. (missing) stands for a part that requests lack.
+PATTERN picks whole keys as SCAN does. With --config limits and rates are shown
+too; without it only what the values themselves tell.
 
 Keys are found by SCAN, never by KEYS, in steps with pauses: --share says how much
 of Redis's time it may take. On a cluster each primary is walked in turn.
@@ -135,7 +136,7 @@ func (in *inspection) look(ctx context.Context, rdb redis.UniversalClient, i *in
 		}
 		return report, nil
 	}
-	report, err := i.Keys(ctx, rdb, in.limit, in.keys)
+	report, err := i.Key(ctx, rdb, in.limit, in.keys)
 	var key *inspect.KeyError
 	if errors.As(err, &key) {
 		return nil, usageError{err}

@@ -5,11 +5,13 @@
 package explain
 
 import (
+	"strconv"
 	"strings"
 
 	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/limit"
+	"sluice/internal/look"
 	"sluice/internal/source"
 	"sluice/internal/stored"
 	"sluice/redisproto"
@@ -65,6 +67,9 @@ type Call struct {
 	SHA    string     `json:"sha"`
 	Keys   []string   `json:"keys"`
 	Common []Argument `json:"common"`
+	// Slots is how many hash slots of a cluster the keys lie in, each of which gets
+	// a call of its own; 1 for a Redis that is none.
+	Slots int `json:"slots"`
 	// Counters has the arguments of each key, in the keys' order.
 	Counters [][]Argument `json:"counters"`
 }
@@ -177,6 +182,9 @@ func notes(l *config.Limit, va *config.Variant, counters []Counter) []string {
 	if l.PenaltyUS > 0 {
 		out = append(out, "penalty: its key stays rejected after exceeding")
 	}
+	if l.Scope == config.ScopeGateway {
+		out = append(out, "scope: gateway: each gateway counts by itself, without Redis")
+	}
 	switch {
 	case l.Algorithm.Holds:
 		out = append(out, "the slot is free again when the request ends")
@@ -205,13 +213,20 @@ func counter(p *engine.Plan, i int) Counter {
 func readCall(e *engine.Engine, plan *engine.Plan, command []byte) *Call {
 	words := split(command)
 	n := len(plan.Charges)
-	c := &Call{SHA: e.Script().SHA, Keys: words[3 : 3+n]}
+	c := &Call{SHA: e.Script().SHA, Keys: words[3 : 3+n], Slots: 1}
+	if e.Policy().Redis.Topology == config.RedisCluster {
+		tags := map[string]bool{}
+		for _, k := range c.Keys {
+			tags[look.Tag(k)] = true
+		}
+		c.Slots = len(tags)
+	}
 	argv := words[3+n:]
 	c.Common = []Argument{{"clock", argv[0]}, {"request_id", argv[1]}}
 	argv = argv[2:]
 	for i := range plan.Charges {
 		a := plan.Charges[i].Algorithm()
-		names := append([]string{"algorithm", "op", "cost"}, stored.Of(a).ArgNames...)
+		names := append([]string{"algorithm", "op", "cost"}, argNames(a)...)
 		var row []Argument
 		for j, name := range names {
 			row = append(row, Argument{name, argv[j]})
@@ -220,6 +235,18 @@ func readCall(e *engine.Engine, plan *engine.Plan, command []byte) *Call {
 		argv = argv[len(names):]
 	}
 	return c
+}
+
+// argNames names what an algorithm's script reads after the cost.
+func argNames(a *limit.Algorithm) []string {
+	if f := stored.Of(a); f != nil {
+		return f.ArgNames
+	}
+	names := make([]string, a.NArgs)
+	for i := range names {
+		names[i] = "argument_" + strconv.Itoa(i+1)
+	}
+	return names
 }
 
 // split decodes a command.

@@ -140,8 +140,9 @@ func keyError(format string, args ...any) error {
 	return &KeyError{fmt.Sprintf(format, args...)}
 }
 
-// Keys looks at the counters of a limit for keys as a person writes them.
-func (in *Inspector) Keys(ctx context.Context, rdb redis.UniversalClient, name string, texts []string) (*Report, error) {
+// Key looks at the counters that a limit has for one key: a value for each of its
+// parts, (missing) for an absent one.
+func (in *Inspector) Key(ctx context.Context, rdb redis.UniversalClient, name string, values []string) (*Report, error) {
 	if in.o.Policy == nil {
 		return nil, keyError("which keys a limit has is in its configuration")
 	}
@@ -153,13 +154,11 @@ func (in *Inspector) Keys(ctx context.Context, rdb redis.UniversalClient, name s
 	if l.HashTag != nil {
 		return nil, keyError("keys of limit %s begin with its hash_tag, which its key doesn't tell: use `sluice inspect %s`", name, name)
 	}
-	for _, text := range texts {
-		if want, got := len(l.Key.Parts()), strings.Count(text, "|")+1; want > 0 && got != want {
-			return nil, keyError("the key of limit %s has %d parts (%s): write them joined by |", name, want, l.Key)
-		}
-		if err := in.look(ctx, rdb, in.rates.keys(l, text)); err != nil {
-			return nil, err
-		}
+	if want := len(l.Key.Parts()); len(values) != want {
+		return nil, keyError("the key of limit %s has %d parts (%s), and %d values were given: give one for each", name, want, l.Key, len(values))
+	}
+	if err := in.look(ctx, rdb, in.rates.keys(l, values)); err != nil {
+		return nil, err
 	}
 	return in.finish(), nil
 }

@@ -211,15 +211,17 @@ func TestPicking(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	_, rdb, p := prepared(t)
-	keys := func(limit string, texts ...string) (*inspect.Report, error) {
-		return inspect.New(inspect.Options{Policy: p, Top: 50}).Keys(t.Context(), rdb, limit, texts)
+	keys := func(limit string, values []string) (*inspect.Report, error) {
+		return inspect.New(inspect.Options{Policy: p, Top: 50}).Key(t.Context(), rdb, limit, values)
 	}
 	for _, c := range []struct {
-		limit, key string
-		want       int
+		limit string
+		key   []string
+		want  int
 	}{
-		{"per-ip", "10.0.0.1", 1}, {"per-user", "u|1", -1}, {"per-user", "vip", 2}, {"per-user", "10.0.0.1", 2},
-		{"two", "GET|(missing)", 1}, {"bucket", "", 1}, {"sits-out", "10.0.0.5", 2}, {"per-ip", "nobody", 0}, {"two", "GET", -1}, {"ghost", "x", -1},
+		{"per-ip", []string{"10.0.0.1"}, 1}, {"per-user", []string{"u|1"}, 2}, {"per-user", []string{"vip"}, 2}, {"per-user", []string{"10.0.0.1"}, 2},
+		{"two", []string{"GET", "(missing)"}, 1}, {"bucket", nil, 1}, {"sits-out", []string{"10.0.0.5"}, 2}, {"per-ip", []string{"nobody"}, 0},
+		{"two", []string{"GET"}, -1}, {"ghost", []string{"x"}, -1}, {"bucket", []string{"x"}, -1},
 	} {
 		r, err := keys(c.limit, c.key)
 		if c.want < 0 {
@@ -241,7 +243,7 @@ func TestHashedKeys(t *testing.T) {
 	p := parse(t, "hash_keys: true\nhash_secret_env: S\nlimits: [{name: a, key: header:x-user-id, rate: 5/min}]")
 	p.SetHashSecret([]byte("secret"))
 	hit(t, rdb, p, 2, "/", "10.0.0.1", "x-user-id", "u1")
-	r, err := inspect.New(inspect.Options{Policy: p, Top: 5}).Keys(t.Context(), rdb, "a", []string{"u1"})
+	r, err := inspect.New(inspect.Options{Policy: p, Top: 5}).Key(t.Context(), rdb, "a", []string{"u1"})
 	if err != nil || len(r.Top) != 1 || r.Top[0].Current != 2 || strings.Contains(r.Top[0].Values[0], "u1") {
 		t.Errorf("%+v %v", r, err)
 	}
@@ -307,8 +309,8 @@ func TestOnACluster(t *testing.T) {
 	if r.Keys != 60 || len(r.Top) != 60 || r.Limits[0].Rejected != 60 {
 		t.Errorf("%d keys, %d shown, %+v", r.Keys, len(r.Top), r.Limits)
 	}
-	one, err := inspect.New(inspect.Options{Policy: p, Top: 5}).Keys(t.Context(), rdb, "a", []string{"10.0.0.7", "10.0.0.8"})
-	if err != nil || len(one.Top) != 2 || !one.Top[0].Rejected {
+	one, err := inspect.New(inspect.Options{Policy: p, Top: 5}).Key(t.Context(), rdb, "a", []string{"10.0.0.7"})
+	if err != nil || len(one.Top) != 1 || !one.Top[0].Rejected {
 		t.Errorf("%+v %v", one, err)
 	}
 }

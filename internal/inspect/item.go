@@ -160,7 +160,8 @@ func own(prefix, key string) bool {
 	return ok && closed && ownTags[tag]
 }
 
-var ownTags = map[string]bool{"gateways": true}
+// ownTags are heartbeats and run-time overrides.
+var ownTags = map[string]bool{"gateways": true, "sluice": true}
 
 // judge finds an item's faults, and reports whether the script can be asked about
 // it.

@@ -96,12 +96,8 @@ func (r *rates) request(l *config.Limit, values string) *explain.Request {
 const maxForms = 64
 
 // keys are the names that the counters of a limit can have for a key as a person
-// writes it: its parts joined by |, (missing) for an absent one.
-func (r *rates) keys(l *config.Limit, text string) []string {
-	given := []string{}
-	if text != "" {
-		given = strings.Split(text, "|")
-	}
+// writes it: a value for each of its parts, (missing) for an absent one.
+func (r *rates) keys(l *config.Limit, given []string) []string {
 	forms := []string{""}
 	if r.policy.HashKeys {
 		forms = []string{r.hashed(l, given)}
