@@ -70,7 +70,7 @@ func parseRate(s string) (Rate, string) {
 // rate is a rate as a text.
 func rate() kind[Rate] {
 	t := Type{Name: "rate", Doc: "A number of units per window: `100/s`, `1000/day`, `5/250ms`, `20/15min`.",
-		Pattern: "^ *[0-9]+ */ *([0-9]* *" + unitPattern() + "|1? *(months?|y|years?)) *$"}
+		Pattern: "^ *[0-9]+ */ *((0*[1-9][0-9]*)? *" + unitPattern() + "|1? *(months?|y|years?)) *$"}
 	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (Rate, bool) {
 		r, msg := parseRate(s)
 		if msg != "" {
