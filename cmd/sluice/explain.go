@@ -23,7 +23,7 @@ import (
 
 // request is a request as the command line of explain says it, in curl's words.
 type request struct {
-	method, url, host string
+	method, url       string
 	headers, cookies  []string
 	data, raw, binary []string
 	agent, referer    string

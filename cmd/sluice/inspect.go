@@ -203,10 +203,10 @@ func keyText(values []string) string {
 }
 
 func used(u *inspect.Usage) string {
-	switch {
-	case u.Rate == "penalty":
+	switch u.Rate {
+	case "penalty":
 		return "-"
-	case u.Rate == "":
+	case "":
 		return fmt.Sprintf("%d of ?", u.Current)
 	}
 	return fmt.Sprintf("%d of %d (%s)", u.Current, u.Limit, u.Rate)

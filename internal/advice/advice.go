@@ -60,6 +60,27 @@ func Look(s *Subject) []Warning {
 	return out
 }
 
+// maxCompared bounds how many limits are compared with each other.
+const maxCompared = 2000
+
+func init() {
+	register("not-compared", func(s *Subject, warn func(path, message, remedy string)) {
+		if n := len(s.Policy.Limits); n > maxCompared {
+			warn("limits", number(int64(n))+" limits are too many to compare each with each: which of them never reject isn't known",
+				"check parts of the configuration by themselves")
+		}
+	})
+}
+
+// compared are the limits that others are compared with, none when there are too
+// many.
+func compared(p *config.Policy) []*config.Limit {
+	if len(p.Limits) > maxCompared {
+		return nil
+	}
+	return p.Limits
+}
+
 // place is the number of the limit that a path leads to, -1 for the rest.
 func place(path string) int {
 	if len(path) < 8 || path[:7] != "limits[" {

@@ -2,6 +2,7 @@ package advice_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,7 @@ static_resources:
                 root_id: sluice
                 configuration:
                   "@type": type.googleapis.com/google.protobuf.Struct
-                  value: {limits: [{name: x, key: [route, ip], rate: 5/s}, {name: y, match: {route: a}, key: ip, rate: 1/s}, {name: z, key: ip, rate: 3/s}]}
+                  value: {limits: [{name: x, key: [route, ip], rate: 5/s}, {name: y, match: {route: a}, key: ip, rate: 1/s}, {name: z, key: ip, rate: 30/s}]}
 `
 
 func TestUnnamedRoutes(t *testing.T) {
@@ -123,6 +124,23 @@ func TestRecipesAreQuiet(t *testing.T) {
 				t.Errorf("%s: %s %s: %s", filepath.Base(file), w.Rule, w.Path, w.Message)
 			}
 		}
+	}
+}
+
+// Very many limits are looked at all the same, but not compared.
+func TestManyLimits(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("limits:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "- {name: l%d, key: header:x, rate: 0/s}\n", i)
+	}
+	_, list := look(t, b.String())
+	counts := map[string]int{}
+	for _, w := range list {
+		counts[w.Rule]++
+	}
+	if counts["not-compared"] != 1 || counts["rate-zero"] != 5000 || counts["free-key"] != 0 {
+		t.Errorf("%v", counts)
 	}
 }
 

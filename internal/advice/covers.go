@@ -12,8 +12,8 @@ import (
 // covers reports whether b is for every request that a is for, as far as their
 // texts tell; a false may be wrong, a true isn't.
 func covers(a, b *config.Limit) bool {
-	if b.Group != "" && b.Group != a.Group {
-		return false // another limit of the group may come first
+	if b.Group != "" {
+		return false // another limit of the group may come first, a itself even
 	}
 	if !implied(a.Match, b.Match) {
 		return false

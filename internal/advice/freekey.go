@@ -36,7 +36,7 @@ func free(k *key.Key) string {
 // freeKey finds limits that a caller walks around with a new value for each
 // request, where no other limit stops that.
 func freeKey(s *Subject, warn func(path, message, remedy string)) {
-	for _, l := range s.Policy.Limits {
+	for _, l := range compared(s.Policy) {
 		name := free(l.Key)
 		if name == "" || bounded(s.Policy, l) {
 			continue
@@ -57,7 +57,7 @@ func bounded(p *config.Policy, l *config.Limit) bool {
 
 // missingSkip finds limits that a caller walks around by leaving its key out.
 func missingSkip(s *Subject, warn func(path, message, remedy string)) {
-	for _, l := range s.Policy.Limits {
+	for _, l := range compared(s.Policy) {
 		if l.Missing != config.MissingSkip || free(l.Key) == "" || bounded(s.Policy, l) || requires(l) {
 			continue
 		}

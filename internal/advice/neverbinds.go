@@ -34,26 +34,40 @@ func binding(l *config.Limit) bool {
 
 // forestalls finds the limit and rate that keep a's rate from ever rejecting.
 func forestalls(p *config.Policy, a *config.Limit, rate *config.Rate) (*config.Limit, *config.Rate) {
-	for _, b := range p.Limits {
-		if !binding(b) || b.Algorithm.Holds || b.Cost.Fixed < a.Cost.Fixed || !covers(a, b) || !coarser(a, b) {
+	for _, b := range compared(p) {
+		if !binding(b) || b.Algorithm.Holds || !stricter(a, b) {
 			continue
 		}
 		for j := range b.Rates {
 			r := &b.Rates[j]
-			if r == rate || r.Params.WaitMS > 0 || r.Params.Calendar != nil {
+			if r == rate || r.Params.WaitMS > 0 || r.Params.Calendar != nil || !suffices(a, rate, b, r) {
 				continue
 			}
 			// Of two that say the same, the first is the one that stays.
-			same := r.Params == rate.Params && a.Algorithm == b.Algorithm
-			if same && (b.Index > a.Index || b.Index == a.Index && r.ID > rate.ID) && coarser(b, a) && covers(b, a) {
+			later := b.Index > a.Index || b.Index == a.Index && r.ID > rate.ID
+			if later && windowed(b.Algorithm) && stricter(b, a) && suffices(b, r, a, rate) {
 				continue
 			}
-			if admits, ok := most(b, r, window(a, rate)); ok && admits <= rate.Params.Limit {
-				return b, r
-			}
+			return b, r
 		}
 	}
 	return nil, nil
+}
+
+// stricter reports whether whatever a counts, b counts at least as much of, at a
+// counter that is shared by at least the same.
+func stricter(a, b *config.Limit) bool {
+	return b.Cost.Fixed >= a.Cost.Fixed && covers(a, b) && coarser(a, b)
+}
+
+// suffices reports whether what b's rate admits never fills a's.
+func suffices(a *config.Limit, rate *config.Rate, b *config.Limit, r *config.Rate) bool {
+	x, y := &rate.Params, &r.Params
+	if a.Algorithm == b.Algorithm && x.WindowMS == y.WindowMS && x.Buckets == y.Buckets && windowed(a.Algorithm) {
+		return y.Limit <= x.Limit // the same windows, rounded alike
+	}
+	admits, ok := most(b, r, window(a, rate))
+	return ok && admits <= x.Limit
 }
 
 // window is the longest time whose requests count together at a limit, ms.

@@ -10,7 +10,7 @@ func init() {
 // neverApplies finds limits of a group that another of the group always precedes.
 func neverApplies(s *Subject, warn func(path, message, remedy string)) {
 	first := map[string][]*config.Limit{} // of each group, those before
-	for _, l := range s.Policy.Limits {
+	for _, l := range compared(s.Policy) {
 		if l.Group == "" {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -38,6 +39,7 @@ type Found struct {
 	RoutesUnnamed, Routes int
 
 	doc   *yamlconfig.Document
+	lists map[int][]gjson.Result            // items, by where their list begins
 	shift func(line, column int) (int, int) // from the configuration's own text to the file's
 }
 
@@ -51,7 +53,7 @@ func (f *Found) Position(path string) (line, column int) {
 	offset := 0
 	v := gjson.ParseBytes(f.doc.JSON)
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		next, ok := child(v, step)
+		next, ok := f.child(v, step)
 		if !ok {
 			break
 		}
@@ -61,14 +63,29 @@ func (f *Found) Position(path string) (line, column int) {
 }
 
 // child is a field or an item of v. Indexes stay those of the whole text.
-func child(v gjson.Result, name string) (found gjson.Result, ok bool) {
-	i := 0
+func (f *Found) child(v gjson.Result, name string) (found gjson.Result, ok bool) {
+	if v.IsArray() {
+		items, known := f.lists[v.Index]
+		if !known {
+			v.ForEach(func(_, item gjson.Result) bool {
+				items = append(items, item)
+				return true
+			})
+			if f.lists == nil {
+				f.lists = map[int][]gjson.Result{}
+			}
+			f.lists[v.Index] = items
+		}
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(items) {
+			return found, false
+		}
+		return items[i], true
+	}
 	v.ForEach(func(k, val gjson.Result) bool {
-		ok = v.IsArray() && fmt.Sprint(i) == name || v.IsObject() && k.Str == name
-		if ok {
+		if ok = v.IsObject() && k.Str == name; ok {
 			found = val
 		}
-		i++
 		return !ok
 	})
 	return found, ok

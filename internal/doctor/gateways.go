@@ -122,7 +122,7 @@ func plugin(_ context.Context, r *room, g *gateway) error {
 		}
 	}
 	if _, ok := g.stats.find("sluice_panics_total"); !ok {
-		r.fail("the filter is configured and doesn't run: none of its metrics is there", "look for wasm in Envoy's log: the module's path, a wrong configuration")
+		r.fail("the filter is configured and doesn't run: none of its metrics is there", "look for wasm in Envoy's log: the module's path, a wrong configuration; or let metrics named sluice_ through (Istio: proxyStatsMatcher)")
 		return nil
 	}
 	if n, _ := g.stats.find("sluice_config_errors_total"); n > 0 {
