@@ -84,7 +84,7 @@ func charge(t *testing.T, rdb redis.UniversalClient, algorithm, storage, key str
 }
 
 func TestAHealthyRedis(t *testing.T) {
-	_, rdb := start(t, stack.RedisOptions{Args: []string{"--maxmemory", "200mb"}})
+	_, rdb := start(t, stack.RedisOptions{Args: []string{"--maxmemory", "200mb", "--slowlog-log-slower-than", "-1"}})
 	charge(t, rdb, "sliding_log", "compact", "rl:{a|1}:log1", 3, 0)
 	rdb.ZAdd(t.Context(), "rl:{gateways}:beat1", redis.Z{Score: float64(time.Now().UnixMilli()), Member: "g1"})
 	all := examine(t, &doctor.Patient{Redis: rdb, Policy: parse(t, "redis: {timeout: 10s}\n"+limits)})
