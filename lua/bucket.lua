@@ -67,6 +67,19 @@ local function give_bucket(c,cost)
   save_bucket(c)
 end
 
+-- What the others' units were at since leaks first; as long as those last, the
+-- units that are undone only stand on top. After that they leak themselves, and
+-- only the rest is there to be returned.
+local function undo_bucket(c,cost,since,was)
+  local leaked=max(ceil(now/c.res)-floor(since/c.res),0)
+  local below=max(was-1-cost,0)*c.unit
+  local rest=cost*c.unit
+  if leaked>below/c.leak then rest=rest-min(leaked*c.leak-below,rest) end
+  if rest<=0 or c.level==0 then return end
+  c.level=max(c.level-rest,0)
+  save_bucket(c)
+end
+
 -- ms until the level has fallen to target.
 local function fall(c,target)
   local ticks,ahead=ceil((c.level-target)/c.leak),c.at*c.res-now

@@ -11,7 +11,7 @@ local function open(k,cost,p)
   return open_period(k,cost,lim,d,e)
 end
 
-return {args=5,open=open,take=take_period,give=give_period,show=show_period,save=save_period}
+return {args=5,open=open,take=take_period,give=give_period,undo=undo_period,show=show_period,save=save_period}
 --@short
 -- The arguments of calendar.
 local lim,a,b,d,e=num(A[p+3]),num(A[p+4]),num(A[p+5]),num(A[p+6]),num(A[p+7])

@@ -5,7 +5,7 @@ local S,G,seen={},{},n>1 and {}
 for i=1,n do
   local a,op,cost=num(A[p]),num(A[p+1]),num(A[p+2])
   local g=a and (G[a] or algorithm(a))
-  if not g or not op or op>5 or not cost then
+  if not g or not op or op>6 or not cost then
     return redis.error_reply('ERR sluice: counter '..i..': bad algorithm, op or cost')
   end
   local k=KEYS[i]
@@ -18,6 +18,12 @@ for i=1,n do
   if not c.ok and (op==0 or op==4) then ok=0 end
   S[i],G[a]=c,g
   p=p+3+g.args
+  if op==6 then
+    if not num(A[p]) or not num(A[p+1]) then
+      return redis.error_reply('ERR sluice: counter '..i..': bad time or state of what is undone')
+    end
+    p=p+2
+  end
 end
 if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
 
@@ -27,9 +33,13 @@ for i=1,n do
   local c,g,op=S[i],G[A[p]+0],A[p+1]+0
   local cost=c.cost
   p=p+3+g.args
-  if g.guard and op~=2 and op~=3 then g.guard(c,S) end
+  if op==6 then p=p+2 end
+  if g.guard and (op<2 or op==4 or op==5) then g.guard(c,S) end
   local admitted=c.ok
-  if cost>0 and (op==2 or op~=3 and admitted and ok==1) then
+  if op==6 then
+    local undo=g.undo or g.give
+    if cost>0 then undo(c,cost,A[p-2]+0,A[p-1]+0) elseif c.dirty then g.save(c) end
+  elseif cost>0 and (op==2 or op~=3 and admitted and ok==1) then
     g.take(c,cost)
   elseif cost>0 and op>3 and not admitted then
     local refuse=g.refuse or g.take
@@ -40,7 +50,7 @@ for i=1,n do
     g.save(c)
   end
   local current,remaining,reset,retry=g.show(c)
-  if op==2 or op==3 then
+  if op==2 or op==3 or op==6 then
     admitted,c.delay=true,0
   end
   local j=i*5

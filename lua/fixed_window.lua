@@ -8,7 +8,7 @@ local function open(k,cost,p)
   return open_period(k,cost,lim,start,start+win)
 end
 
-return {args=2,open=open,take=take_period,give=give_period,show=show_period,save=save_period}
+return {args=2,open=open,take=take_period,give=give_period,undo=undo_period,show=show_period,save=save_period}
 --@short
 -- The arguments of fixed_window.
 local lim,win=num(A[p+3]),num(A[p+4])

@@ -8,6 +8,9 @@
 --                 message, when an argument or the stored value is wrong.
 --   take(c,cost)  charges cost >= 1, room or not, and stores it
 --   give(c,cost)  returns cost >= 1 units, the youngest first, and stores it
+--   undo(c,cost,since,was) returns cost >= 1 units that a call at since, us,
+--                 charged and left the counter at `was` units, as far as they still
+--                 count: nothing that others were charged. give where it is nil.
 --   show(c)       current, remaining, reset_ms, retry_after_ms of c as it is
 --                 now; retry_after_ms counts only when the request is refused,
 --                 and delay_ms in c.delay when it is admitted

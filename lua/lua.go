@@ -20,11 +20,19 @@
 //	                     never below zero
 //	op 4 OpDecideCount   as 0, but what this counter itself refuses is charged too
 //	op 5 OpShadowCount   as 1, but what this counter itself refuses is charged too
+//	op 6 OpUndo          doesn't vote; returns what an earlier call with this cost
+//	                     charged, and only that: after the numbers come the time
+//	                     of that call, us, and the counter's current in its reply
+//
+// A refund returns the youngest units, which may be others'; what stays then
+// leaves the window a little too early. Undo is exact: under the same request id,
+// units that still count are returned, and no others, so that a charge that is
+// undone soon is as if it had never been made.
 //
 // # The reply
 //
 // Whole numbers: the time of the decision in us, 1 when every vote admitted or
-// else 0, then for each counter: admitted (its own word; 1 for ops 2 and 3),
+// else 0, then for each counter: admitted (its own word; 1 for ops 2, 3 and 6),
 // current, remaining, reset_ms, retry_after_ms, as in limit.Decision. Figures
 // are those after the charge, or of the unchanged state when nothing was
 // charged. A queue that admits says in retry_after_ms how long to hold the
@@ -79,6 +87,7 @@ const (
 	OpRefund
 	OpDecideCount
 	OpShadowCount
+	OpUndo
 )
 
 //go:embed *.lua

@@ -41,6 +41,10 @@ local function give_period(c,cost)
   save_period(c)
 end
 
+local function undo_period(c,cost,since)
+  if c.start*1000<=since and since<c.stop*1000 then give_period(c,cost) end
+end
+
 local function show_period(c)
   local left=c.stop-ms
   return c.count,max(c.lim-c.count,0),c.count>0 and left or 0,max(c.cost,1)>c.lim and -1 or left

@@ -127,6 +127,18 @@ local function give(c,cost)
   save(c)
 end
 
+-- Of the sub-window that since lies in, or older ones.
+local function undo(c,cost,since)
+  if c.total==0 then return end
+  for i=max(c.newest-floor(since/c.len)+1,1),#c.counts do
+    local m=min(cost,c.counts[i])
+    c.counts[i]=c.counts[i]-m
+    cost=cost-m
+  end
+  tally(c)
+  save(c)
+end
+
 -- ms until the total is x, when nothing else comes.
 local function falls(c,x)
   local counts,newest,steps=c.counts,c.newest,c.len/c.unit
@@ -154,4 +166,4 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-return {args=3,open=open,take=take,give=give,show=show,save=save}
+return {args=3,open=open,take=take,give=give,undo=undo,show=show,save=save}

@@ -250,6 +250,38 @@ local function give(c,cost)
   put(c)
 end
 
+-- Younger hits keep their stamps, or they would leave too early; where the hit
+-- itself isn't found, because time stood still for it, older ones go.
+local function undo(c,cost,since)
+  local stamp=ceil(since/(c.tick*1000))
+  if c.last<=stamp then return give(c,cost) end
+  local s=body(c)
+  local keep,label,last='',c.label,c.last
+  for i=#s/8,1,-1 do
+    local $vars2(l),$vars6(b)=byte(s,8*i-7,8*i)
+    local m=$num6(b)
+    if last-(label-$num2(l))%65536<=stamp then
+      local taken=min(cost,m)
+      c.total=c.total-taken
+      cost=cost-taken
+      if taken<m then keep=bucket($num2(l),m-taken)..keep end
+      if cost==0 then
+        keep=sub(s,1,8*i-8)..keep
+        break
+      end
+    else
+      keep=sub(s,8*i-7,8*i)..keep
+    end
+  end
+  straighten(c,keep)
+  c.oldest=last
+  if c.n>0 then
+    local $vars2(l)=byte(keep,1,2)
+    c.oldest=last-(label-$num2(l))%65536
+  end
+  put(c)
+end
+
 -- ms until k units have left.
 local function until_gone(c,k)
   local stamp=c.oldest
@@ -268,7 +300,7 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-return {args=2,open=open,take=take,give=give,show=show,save=put}
+return {args=2,open=open,take=take,give=give,undo=undo,show=show,save=put}
 --@short
 -- A hit on a log (sliding_log.lua) whose tick stays and whose ring keeps its size,
 -- after no clock stepped back.

@@ -165,6 +165,25 @@ local function give(c,cost)
   save(c)
 end
 
+-- The hit is known by its name.
+local function undo(c,cost,since)
+  local m=string.format('%.0f:%06.0f',(since-since%1000)/1000,since%1000000)
+  if cost>1 then m=m..string.format('x%.0f',cost) end
+  m=m..':'..A[2]
+  local score=call('ZSCORE',c.k,m)
+  if score and tonumber(score)+c.win>ms+c.shift then
+    sweep(c)
+    call('ZREM',c.k,m)
+    c.members=c.members-1
+    c.extra=c.extra-cost+1
+    c.total=c.total-cost
+    c.oldest=nil
+  elseif not c.dirty then
+    return
+  end
+  save(c)
+end
+
 -- ms until k units have left.
 local function until_gone(c,k)
   local score=c.oldest
@@ -184,4 +203,4 @@ local function show(c)
   return total,max(lim-total,0),reset,retry
 end
 
-return {args=2,open=open,take=take,give=give,show=show,save=function(c) sweep(c) save(c) end}
+return {args=2,open=open,take=take,give=give,undo=undo,show=show,save=function(c) sweep(c) save(c) end}

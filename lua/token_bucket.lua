@@ -8,7 +8,7 @@ local function open(k,cost,p)
   return c
 end
 
-return {args=4,open=open,take=take_bucket,refuse=refuse_bucket,give=give_bucket,show=show_bucket,save=save_bucket}
+return {args=4,open=open,take=take_bucket,refuse=refuse_bucket,give=give_bucket,undo=undo_bucket,show=show_bucket,save=save_bucket}
 --@short
 -- The arguments of token_bucket.
 local at=p+3
