@@ -104,13 +104,14 @@ func (w *worker) sendBatch(b *batch, now int64) {
 	}
 	lead.leads = true
 	err := errOpen
-	if w.breaker.Allow() {
+	l := w.laneOf(&lead.decision)
+	if l.breaker.Allow() {
 		if len(lead.callID) == 0 {
 			lead.callID = w.appendRequestID(lead.callID)
 		}
 		w.command = lead.decision.AppendBatch(w.command[:0], lead.callID, w.now(), len(b.members))
-		if err = w.pipe.Send(now, w.command, lead.deadline, b); err != nil {
-			w.report(now, engine.Unavailable)
+		if err = l.pipe.Send(now, w.command, lead.deadline, b); err != nil {
+			w.report(l, now, engine.Unavailable)
 		}
 	}
 	if err != nil {
@@ -133,13 +134,13 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 		w.abandon(w.land(lead))
 	})
 	if err != nil {
-		w.report(now, engine.Lost)
+		w.report(w.laneOf(&lead.decision), now, engine.Lost)
 		followers := w.land(lead)
 		w.dispatch(append(append(b.members, b.rest...), followers...), now, err)
 		return
 	}
 	step, room := lead.decision.ReplyBatch(reply, n)
-	w.report(now, lead.decision.Failure)
+	w.report(w.laneOf(&lead.decision), now, lead.decision.Failure)
 	if step == engine.Send { // the script was missing
 		w.sendBatch(b, now)
 		return

@@ -89,12 +89,13 @@ func (c *census) tick(now int64) {
 	if h.SetSharedData(c.names[censusBeat], binary.LittleEndian.AppendUint64(nil, uint64(now)), cas) != host.OK {
 		return // another worker's turn
 	}
-	if c.w.breaker.IsOpen() || !c.identify() {
+	key := c.w.policy.Redis.Prefix + ":{gateways}:beat1"
+	l := c.w.laneTo([]byte(key))
+	if l.breaker.IsOpen() || !c.identify() {
 		return
 	}
-	key := c.w.policy.Redis.Prefix + ":{gateways}:beat1"
 	cmd := redisproto.AppendCommand(nil, "EVAL", beatScript, "1", key, string(c.id), strconv.Itoa(beatDeadMS))
-	if c.w.pipe.Send(now, cmd, now+c.w.policy.Redis.TimeoutUS, beat{c}) == nil {
+	if l.pipe.Send(now, cmd, now+c.w.policy.Redis.TimeoutUS, beat{c}) == nil {
 		c.w.tick(fastTickMS)
 	}
 }

@@ -18,58 +18,70 @@ var errOpen = errors.New("calls to Redis failed several times in a row")
 // follows a master; the call on trial after it tells whether it decides.
 var ping = redisproto.AppendCommand(nil, "PING")
 
-// report tells the breaker how a call went.
-func (w *worker) report(now int64, f engine.Failure) {
-	was := w.breaker.IsOpen()
+// report tells the lane's breaker how a call went.
+func (w *worker) report(l *lane, now int64, f engine.Failure) {
+	was := l.breaker.IsOpen()
 	if f == engine.NoFailure {
-		w.breaker.Success()
+		l.breaker.Success()
 	} else {
-		w.breaker.Failure(now)
+		l.breaker.Failure(now)
 	}
-	w.noteBreaker(was)
+	w.noteBreaker(l, now, was)
 }
 
-// noteBreaker counts and logs that the breaker opened or closed.
-func (w *worker) noteBreaker(was bool) {
-	is := w.breaker.IsOpen()
+// noteBreaker counts and logs that the lane's breaker opened or closed.
+func (w *worker) noteBreaker(l *lane, now int64, was bool) {
+	is := l.breaker.IsOpen()
 	if is == was {
 		return
 	}
+	log := func(level host.Level, kind, text string) {
+		// A cluster's lanes open and close one by one.
+		if len(w.lanes) == 1 || w.logs.allow(now, kind) {
+			w.host.Log(level, text)
+		}
+	}
 	if is {
 		w.metrics.breakerOpen.add(1)
-		w.host.Log(host.Warn, "sluice: Redis failed several times in a row: requests follow on_error at once until it answers again")
+		log(host.Warn, "breaker opened", "sluice: Redis failed several times in a row: requests follow on_error at once until it answers again")
 		w.tick(min(w.tickMS, probeTickMS))
 		return
 	}
 	w.metrics.breakerOpen.add(-1)
-	w.host.Log(host.Info, "sluice: Redis answers again")
+	log(host.Info, "breaker closed", "sluice: Redis answers again")
 }
 
-// probe sends the breaker's probe when its time has come. No request waits for
-// it.
+// probe sends the breakers' probes when their time has come. No request waits
+// for them.
 func (w *worker) probe(now int64) {
-	was := w.breaker.IsOpen()
-	due := w.breaker.ProbeDue(now)
-	w.noteBreaker(was)
-	if !due {
-		return
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		was := l.breaker.IsOpen()
+		due := l.breaker.ProbeDue(now)
+		w.noteBreaker(l, now, was)
+		if !due {
+			continue
+		}
+		if err := l.pipe.Send(now, ping, now+w.policy.Redis.TimeoutUS, probe{w, l}); err != nil {
+			l.breaker.ProbeFailed(now)
+			continue
+		}
+		w.tick(fastTickMS)
 	}
-	if err := w.pipe.Send(now, ping, now+w.policy.Redis.TimeoutUS, probe{w}); err != nil {
-		w.breaker.ProbeFailed(now)
-		return
-	}
-	w.tick(fastTickMS)
 }
 
 // probe is the probe's continuation.
-type probe struct{ w *worker }
+type probe struct {
+	w *worker
+	l *lane
+}
 
 // Done is link.Call.
 func (p probe) Done(reply redisproto.Value, err error) {
 	now := p.w.host.Steady()
 	if err != nil || reply.Kind == redisproto.Error {
-		p.w.breaker.ProbeFailed(now)
+		p.l.breaker.ProbeFailed(now)
 		return
 	}
-	p.w.breaker.Probed(now)
+	p.l.breaker.Probed(now)
 }

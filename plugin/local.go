@@ -18,27 +18,33 @@ const (
 	reconcilePages = 1024
 )
 
-// fallback is the gateway's own counting while Redis can't answer; nil where no
-// limit asks for it.
+// fallback is the gateway's own counting: of limits of its own, and of its share
+// of the others while Redis can't answer. nil where no limit asks for it.
 type fallback struct {
 	w      *worker
+	shares bool // of limits that are Redis's otherwise
 	store  *local.Store
 	census *census
 	nextAt int64 // steady: when tick has something to do
 	cs     []local.Counter
-	places []int // in the plan, of cs
+	places []int           // in the plan, of cs
+	later  []local.Pending // whose lane's breaker is open
 }
 
 func newFallback(w *worker) *fallback {
-	asked := false
+	shares, own := false, false
 	for _, l := range w.policy.Limits {
-		asked = asked || l.OnError == config.OnErrorLocal
+		if l.Scope == config.ScopeGateway {
+			own = true
+		} else if l.OnError == config.OnErrorLocal {
+			shares = true
+		}
 	}
-	if !asked {
+	if !shares && !own {
 		return nil
 	}
 	c := newCensus(w)
-	return &fallback{w: w, census: c, store: local.New(w.host, local.Options{Space: c.scope})}
+	return &fallback{w: w, shares: shares, census: c, store: local.New(w.host, local.Options{Space: c.scope})}
 }
 
 // counters lists the plan's counters that are counted locally.
@@ -46,13 +52,17 @@ func (f *fallback) counters(p *engine.Plan) []local.Counter {
 	f.cs, f.places = f.cs[:0], f.places[:0]
 	for i := range p.Charges {
 		c := &p.Charges[i]
-		if c.Limit.OnError != config.OnErrorLocal {
+		own := c.Limit.Scope == config.ScopeGateway
+		if !own && c.Limit.OnError != config.OnErrorLocal {
 			continue
 		}
 		lc := local.Counter{
-			Key: p.Key(i), Algorithm: c.Algorithm(), Params: &c.Rate.Params, Gateways: f.census.gateways(),
+			Key: p.Key(i), Algorithm: c.Algorithm(), Params: &c.Rate.Params, Gateways: 1,
 			Cost: c.Cost, Votes: c.Op.Votes(), CountRejected: c.Limit.CountRejected && c.Guards == 0,
-			Account: c.Guards == 0 && !c.Limit.Algorithm.Holds,
+		}
+		if !own {
+			lc.Gateways = f.census.gateways()
+			lc.Account = c.Guards == 0 && !c.Limit.Algorithm.Holds
 		}
 		if c.Guards > 0 {
 			lc.Params = c.PenaltyParams()
@@ -68,8 +78,9 @@ func (f *fallback) counters(p *engine.Plan) []local.Counter {
 	return f.cs
 }
 
-// decide decides a request that Redis didn't.
-func (f *fallback) decide(d *engine.Decision) {
+// decide decides a request, or a part of it, that Redis didn't. It returns the
+// time, microseconds since the epoch.
+func (f *fallback) decide(d *engine.Decision) int64 {
 	now := f.w.host.Now()
 	cs := f.counters(&d.Plan)
 	admitted := f.store.Decide(now, cs)
@@ -77,6 +88,7 @@ func (f *fallback) decide(d *engine.Decision) {
 		d.Plan.Charges[f.places[k]].Result = cs[k].Decision
 	}
 	d.DecidedLocally(admitted, now)
+	return now
 }
 
 // settle corrects what the gateway's own counters charged: the plan holds the
@@ -95,26 +107,33 @@ func (f *fallback) settle(d *engine.Decision, since int64) {
 // tick counts the gateways, and charges in Redis what was admitted without it.
 func (f *fallback) tick(now int64) {
 	w := f.w
-	if now < f.nextAt || w.seq == 0 { // the pipe opens with a worker's first request
+	if !f.shares || now < f.nextAt || w.seq == 0 { // the pipe opens with a worker's first request
 		return
 	}
 	f.nextAt = now + reconcileEveryUS
 	f.census.tick(now)
-	if w.breaker.IsOpen() {
+	if len(w.lanes) == 1 && w.breaker.IsOpen() {
 		return
 	}
 	f.store.TakePending(w.host.Now(), reconcilePages, func(p *local.Pending) bool {
+		l := w.laneTo(p.Key)
+		if l.breaker.IsOpen() {
+			f.later = append(f.later, p.Copy())
+			return true
+		}
 		id := w.appendRequestID(nil)
 		cmd := w.engine.AppendCharge(nil, p.Algorithm, p.Key, p.Args, p.Units, id, w.host.Now(), false)
-		err := w.pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, &reconciliation{
-			w: w, p: local.Pending{Key: append([]byte(nil), p.Key...), Algorithm: p.Algorithm, Args: append([]int64(nil), p.Args...), Units: p.Units},
-		})
+		err := l.pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, &reconciliation{w: w, p: p.Copy()})
 		if err != nil {
 			return false
 		}
 		w.tick(fastTickMS)
 		return true
 	})
+	for i := range f.later {
+		f.store.PutBack(w.host.Now(), &f.later[i])
+	}
+	f.later = f.later[:0]
 }
 
 // reconciliation is the call that charges one counter.
@@ -136,7 +155,7 @@ func (r *reconciliation) Done(reply redisproto.Value, err error) {
 		r.full = true
 		now := w.host.Steady()
 		cmd := w.engine.AppendCharge(nil, r.p.Algorithm, r.p.Key, r.p.Args, r.p.Units, w.appendRequestID(nil), w.host.Now(), true)
-		if w.pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, r) != nil {
+		if w.laneTo(r.p.Key).pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, r) != nil {
 			w.fallback.store.PutBack(w.host.Now(), &r.p)
 		}
 	case err == nil:

@@ -128,12 +128,15 @@ func (m *metrics) count(d *engine.Decision) {
 			continue // several windows of one limit count once
 		}
 		last = c.Limit.Index
-		m.decisions[last][rowOutcome(d, last)].add(1)
+		if o := rowOutcome(d, last); o >= 0 {
+			m.decisions[last][o].add(1)
+		}
 	}
 }
 
 // rowOutcome is what a decision means for one limit: a limit with room counts
-// a request that another one rejected as admitted by itself.
+// a request that another one rejected as admitted by itself, and one that nobody
+// was asked about doesn't count it: -1.
 func rowOutcome(d *engine.Decision, limit int) int {
 	switch d.Verdict.Outcome {
 	case engine.FailedOpen:
@@ -144,6 +147,9 @@ func rowOutcome(d *engine.Decision, limit int) int {
 	for i := range d.Plan.Charges {
 		c := &d.Plan.Charges[i]
 		if c.Limit.Index == limit && c.Undecided {
+			if d.Divided() && d.Verdict.Outcome == engine.Rejected {
+				return -1
+			}
 			return countFailedOpen
 		}
 		if c.Limit.Index != limit || c.Result.Admitted {

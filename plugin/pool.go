@@ -7,7 +7,10 @@ const maxPooled = 1024
 // the proxy has reported its end and nothing of ours refers to it any more: no
 // call to Redis, no retry, no delay. One whose count a panic left too high is
 // never reused.
-type pool struct{ free []*request }
+type pool struct {
+	free   []*request
+	splits []*split
+}
 
 // get makes a request's context.
 func (p *pool) get(w *worker, id uint32) *request {
@@ -36,6 +39,9 @@ func (r *request) reuse() {
 	p := &r.w.pool
 	if !r.over || r.refs != 0 || len(p.free) == maxPooled {
 		return
+	}
+	if r.split != nil {
+		p.splits = append(p.splits, r.split)
 	}
 	*r = request{w: r.w, pooled: true, decision: r.decision, callID: r.callID[:0]}
 	r.decision.Clear()

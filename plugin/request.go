@@ -41,7 +41,7 @@ type request struct {
 	callID   []byte // of the call that is out: what it charged is settled under it
 	sentAt   int64  // steady microseconds
 	deadline int64
-	wakeAt   int64 // steady microseconds: of the next attempt, or a delay's end
+	wakeAt   int64 // steady microseconds: a delay's end
 	redisUS  int64
 	localAt  int64 // when the gateway's own counters charged it, microseconds since the epoch
 	settling settling
@@ -49,6 +49,8 @@ type request struct {
 	signature uint64     // of what it asks for, where that may share a call
 	leads     bool       // others may join the call after its own
 	followers []*request // who did
+
+	split *split // of a request that no one call decides
 }
 
 // OnHttpRequestHeaders decides, or asks Redis and holds the request.
@@ -88,6 +90,12 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		r.sentAt = now
 		r.deadline = now + w.policy.Redis.TimeoutUS
 		r.phase = held
+		if r.decision.Divided() {
+			if r.divide(now) {
+				return types.ActionPause
+			}
+			return r.pass(r.conclude())
+		}
 		if w.join(r) {
 			return types.ActionPause
 		}
@@ -118,6 +126,7 @@ func (r *request) attempt(step engine.Step, now int64) engine.Step {
 		step = r.fail(err)
 	}
 	if step == engine.Wait {
+		r.hold()
 		w.waiting.add(r, now+w.policy.Redis.Retry.AfterUS)
 		w.tick(fastTickMS)
 	}
@@ -140,9 +149,14 @@ func (r *request) follow(step engine.Step, now int64) {
 func (r *request) queued(now int64) bool {
 	w := r.w
 	if w.fallback != nil && r.decision.NeedsLocal() {
-		r.localAt = w.host.Now()
-		w.fallback.decide(&r.decision)
+		r.localAt = w.fallback.decide(&r.decision)
 	}
+	return r.delay(now)
+}
+
+// delay reports whether a queue holds the request, now that it is decided.
+func (r *request) delay(now int64) bool {
+	w := r.w
 	r.redisUS = now - r.sentAt
 	ms := r.decision.Verdict.DelayMS
 	if ms == 0 {
@@ -173,15 +187,13 @@ func (r *request) Done(reply redisproto.Value, err error) {
 func (r *request) done(now int64, reply redisproto.Value, err error) {
 	w := r.w
 	defer r.drop()
-	if r.phase == held && w.host.SetEffectiveContext(r.id) != host.OK {
-		r.phase = gone
-	}
+	r.seek()
 	if r.phase == gone {
 		r.doneAfterClientLeft(reply, err)
 		return
 	}
 	if r.phase != held {
-		w.report(now, engine.NoFailure) // settled by a panic; Redis isn't to blame
+		w.report(w.laneOf(&r.decision), now, engine.NoFailure) // settled by a panic; Redis isn't to blame
 		return
 	}
 	defer w.recoverIn("reply", func() { r.release(r.afterPanic()) })
@@ -193,7 +205,7 @@ func (r *request) done(now int64, reply redisproto.Value, err error) {
 		step = r.decision.Reply(reply)
 		r.decision.Remember(&w.memory, r.sentAt)
 	}
-	w.report(now, r.decision.Failure)
+	w.report(w.laneOf(&r.decision), now, r.decision.Failure)
 	r.follow(step, now)
 }
 
@@ -206,7 +218,9 @@ func (r *request) release(a types.Action) {
 }
 
 // fail ends an attempt with the link's reason.
-func (r *request) fail(err error) engine.Step {
+func (r *request) fail(err error) engine.Step { return fail(&r.decision, err) }
+
+func fail(d *engine.Decision, err error) engine.Step {
 	f := engine.Unavailable
 	switch err {
 	case errOpen:
@@ -221,7 +235,7 @@ func (r *request) fail(err error) engine.Step {
 	if _, refused := err.(*link.HandshakeError); refused {
 		f = engine.AuthRefused
 	}
-	return r.decision.Fail(f, err.Error())
+	return d.Fail(f, err.Error())
 }
 
 // conclude carries out the verdict: counts, leaves filter state for the access
@@ -280,7 +294,13 @@ func (r *request) afterPanic() types.Action {
 	if v := &r.decision.Verdict; v.Outcome == engine.FailedClosed {
 		r.w.answers.unavailable(r, r.decision.Plan.Charges[v.Closest].Limit)
 		r.phase = answered
+		if r.split != nil {
+			r.split.resolve(fateRefused, r.w.host.Steady())
+		}
 		return types.ActionPause
+	}
+	if r.split != nil {
+		r.split.fate = fateAdmitted
 	}
 	return types.ActionContinue
 }

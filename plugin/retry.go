@@ -1,38 +1,39 @@
 package plugin
 
-import (
-	"sluice/internal/engine"
-	"sluice/internal/host"
-)
+import "sluice/internal/engine"
 
-// waiting are held requests whose next attempt is due later: first in, first
-// due, since all wait equally long.
+// retrier is what has another attempt to make.
+type retrier interface{ retry(now int64) }
+
+// waiting are attempts that are due later: first in, first due, since all wait
+// equally long. Whoever adds one holds its request, and retry drops it.
 type waiting struct {
-	queue []*request
+	queue []attempt
 }
 
-// add queues a request that is due at.
-func (q *waiting) add(r *request, at int64) {
-	r.wakeAt = at
-	r.hold()
-	q.queue = append(q.queue, r)
+type attempt struct {
+	at  int64 // steady microseconds
+	who retrier
 }
 
-// due takes the next request whose time has come; nil for none.
-func (q *waiting) due(now int64) *request {
-	if len(q.queue) == 0 || q.queue[0].wakeAt > now {
+// add queues who's attempt, due at.
+func (q *waiting) add(who retrier, at int64) { q.queue = append(q.queue, attempt{at, who}) }
+
+// due takes the next whose time has come; nil for none.
+func (q *waiting) due(now int64) retrier {
+	if len(q.queue) == 0 || q.queue[0].at > now {
 		return nil
 	}
-	r := q.queue[0]
-	q.queue[0] = nil
+	who := q.queue[0].who
+	q.queue[0] = attempt{}
 	q.queue = q.queue[1:]
-	return r
+	return who
 }
 
-// retryDue makes the second attempts that are due.
+// retryDue makes the attempts that are due.
 func (w *worker) retryDue(now int64) {
-	for r := w.waiting.due(now); r != nil; r = w.waiting.due(now) {
-		r.retry(now)
+	for who := w.waiting.due(now); who != nil; who = w.waiting.due(now) {
+		who.retry(now)
 	}
 }
 
@@ -40,9 +41,7 @@ func (w *worker) retryDue(now int64) {
 func (r *request) retry(now int64) {
 	w := r.w
 	defer r.drop()
-	if r.phase == held && w.host.SetEffectiveContext(r.id) != host.OK {
-		r.phase = gone
-	}
+	r.seek()
 	if r.phase == gone {
 		r.settle() // the first attempt may have been carried out
 	}

@@ -140,7 +140,7 @@ func (r *request) doneAfterClientLeft(reply redisproto.Value, err error) {
 	} else {
 		step = r.decision.Reply(reply)
 	}
-	r.w.report(r.w.host.Steady(), r.decision.Failure)
+	r.w.report(r.w.laneOf(&r.decision), r.w.host.Steady(), r.decision.Failure)
 	if step == engine.Decide {
 		r.settle()
 	}
@@ -154,6 +154,10 @@ func (r *request) settle() {
 		return
 	}
 	r.decision.Plan.Settles = false // once, however often the end is reported
+	if r.split != nil {
+		r.split.settle(w.host.Steady())
+		return
+	}
 	if r.decision.Settle(r) != engine.Send {
 		return
 	}
@@ -170,7 +174,7 @@ func (r *request) sendSettlement(now int64) {
 	w := r.w
 	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
 	r.hold()
-	if err := w.pipe.Send(now, w.command, r.settling.deadline, settlement{r}); err != nil {
+	if err := w.laneOf(&r.decision).pipe.Send(now, w.command, r.settling.deadline, settlement{r}); err != nil {
 		r.refs--
 		w.metrics.settleErrors.add(1)
 		return

@@ -5,22 +5,26 @@ import (
 	"sluice/internal/link"
 )
 
-// transport is a worker's byte stream to Redis: a gRPC stream of the proxy's.
-type transport struct{ w *worker }
+// transport is one of a worker's byte streams to Redis: a gRPC stream of the
+// proxy's.
+type transport struct {
+	w    *worker
+	pipe *link.Pipe
+}
 
 // Open starts a stream; it fails at once where the proxy can't, as on its main
 // thread or for an unknown cluster.
-func (t transport) Open() (uint32, error) {
+func (t *transport) Open() (uint32, error) {
 	token, s := t.w.host.OpenStream(t.w.policy.Redis.Cluster, "redis", "pipe")
 	if s != host.OK {
 		return 0, link.ErrUnavailable
 	}
-	t.w.vm.streams[token] = t.w
+	t.w.vm.streams[token] = t.pipe
 	return token, nil
 }
 
 // Send writes bytes to the stream.
-func (t transport) Send(token uint32, p []byte) error {
+func (t *transport) Send(token uint32, p []byte) error {
 	if s := t.w.host.SendStream(token, p); s != host.OK {
 		return link.ErrLost
 	}
@@ -28,8 +32,8 @@ func (t transport) Send(token uint32, p []byte) error {
 }
 
 // Close ends a stream and forgets its token, which must not be used again.
-func (t transport) Close(token uint32) {
-	if t.w.vm.streams[token] == t.w {
+func (t *transport) Close(token uint32) {
+	if t.w.vm.streams[token] == t.pipe {
 		delete(t.w.vm.streams, token)
 		t.w.host.CancelStream(token)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"sluice/internal/host"
+	"sluice/internal/link"
 )
 
 // VM is one worker's virtual machine. Several configurations may live in one
@@ -14,7 +15,7 @@ import (
 type VM struct {
 	types.DefaultVMContext
 	host    host.Host
-	streams map[uint32]*worker // by stream token
+	streams map[uint32]*link.Pipe // by stream token
 	copies  copies
 	// open are the requests that met a limit, by context, until they end. The
 	// proxy reports that by proxy_on_log, but for HTTP/3 by proxy_on_done only.
@@ -23,7 +24,7 @@ type VM struct {
 
 // NewVM makes the machine's context over a host.
 func NewVM(h host.Host) *VM {
-	return &VM{host: h, streams: make(map[uint32]*worker), open: make(map[uint32]*request)}
+	return &VM{host: h, streams: make(map[uint32]*link.Pipe), open: make(map[uint32]*request)}
 }
 
 // NewPluginContext makes one configuration's context.
@@ -34,22 +35,22 @@ func (vm *VM) NewPluginContext(id uint32) types.PluginContext {
 // StreamMessage takes n bytes that came on a stream; unknown tokens are old
 // streams' and are ignored.
 func (vm *VM) StreamMessage(token uint32, n int) {
-	w := vm.streams[token]
-	if w == nil {
+	p := vm.streams[token]
+	if p == nil {
 		return
 	}
 	b, s := vm.host.StreamMessage(n)
 	if s != host.OK || len(b) == 0 {
 		return
 	}
-	w.pipe.Received(vm.host.Steady(), token, b)
+	p.Received(vm.host.Steady(), token, b)
 }
 
 // StreamClosed takes the end of a stream. The link then has the transport close
 // it, which frees the proxy's side.
 func (vm *VM) StreamClosed(token uint32, code uint32) {
-	if w := vm.streams[token]; w != nil {
-		w.pipe.Closed(vm.host.Steady(), token, closeReason(code))
+	if p := vm.streams[token]; p != nil {
+		p.Closed(vm.host.Steady(), token, closeReason(code))
 	}
 }
 

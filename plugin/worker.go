@@ -23,7 +23,7 @@ const (
 	slowTickMS = 1000
 )
 
-// worker is one configuration in one worker: its policy, its pipe to Redis and
+// worker is one configuration in one worker: its policy, its pipes to Redis and
 // what it counts.
 type worker struct {
 	types.DefaultPluginContext
@@ -32,18 +32,21 @@ type worker struct {
 	id       uint32
 	policy   *config.Policy
 	engine   *engine.Engine
-	pipe     *link.Pipe
+	pipes    []*link.Pipe
+	lanes    []lane // the hash slots' ways over the pipes; one where there are no slots
 	metrics  metrics
 	answers  answers
 	logs     throttle
-	breaker  breaker.Breaker
 	memory   engine.Memory
-	fallback *fallback           // nil where no limit has on_error local
+	fallback *fallback           // nil where this gateway counts for no limit
 	flights  map[uint64]*request // whose calls are out, by signature
-	waiting  waiting
-	delays   delays
-	print    uint64   // of the configuration's text
-	tags     []string // headers that only the plugin may set
+	// pipe and breaker are the first lane's, for what is about no counter.
+	pipe    *link.Pipe
+	breaker *breaker.Breaker
+	waiting waiting
+	delays  delays
+	print   uint64   // of the configuration's text
+	tags    []string // headers that only the plugin may set
 	// clientWarned keeps the word on unknown addresses to one.
 	clientWarned bool
 
@@ -86,8 +89,11 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.metrics.define(w.host, policy)
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
-	w.pipe = link.NewPipe(transport{w}, w.pipeOptions())
-	w.breaker = breaker.New(breaker.Options{Rand: w.random})
+	if policy.Redis.Topology == config.RedisCluster {
+		w.openLanes(clusterPipes, clusterLanes)
+	} else {
+		w.openLanes(1, 1)
+	}
 	w.idPrefix = w.randomID()
 	w.fallback = newFallback(w)
 	w.tick(slowTickMS)
@@ -173,12 +179,15 @@ func (w *worker) OnTick() {
 	if w.fallback != nil {
 		w.fallback.tick(now)
 	}
-	next := w.pipe.Tick(now)
+	busy := false
+	for _, p := range w.pipes {
+		busy = p.Tick(now) != 0 || busy
+	}
 	w.retryDue(now)
 	w.releaseDue(now)
 	switch {
-	case next != 0 || len(w.waiting.queue) > 0 || w.delays.len() > 0:
-	case w.breaker.IsOpen():
+	case busy || len(w.waiting.queue) > 0 || w.delays.len() > 0:
+	case w.anyOpen():
 		w.tick(probeTickMS)
 	default:
 		w.tick(slowTickMS)
@@ -201,14 +210,15 @@ func (w *worker) send(r *request, now int64) error {
 	if len(r.callID) == 0 {
 		r.callID = w.appendRequestID(r.callID)
 	}
-	if !w.breaker.Allow() {
+	l := w.laneOf(&r.decision)
+	if !l.breaker.Allow() {
 		return errOpen
 	}
 	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
 	r.hold()
-	if err := w.pipe.Send(now, w.command, r.deadline, r); err != nil {
+	if err := l.pipe.Send(now, w.command, r.deadline, r); err != nil {
 		r.refs--
-		w.report(now, engine.Unavailable)
+		w.report(l, now, engine.Unavailable)
 		return err
 	}
 	w.takeOff(r)
@@ -224,11 +234,13 @@ func (w *worker) NewHttpContext(id uint32) types.HttpContext {
 // OnPluginDone is asked when the configuration is replaced and its last request
 // is gone.
 func (w *worker) OnPluginDone() bool {
-	if w.breaker.IsOpen() {
-		w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
+	for i := range w.lanes {
+		if w.lanes[i].breaker.IsOpen() {
+			w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
+		}
 	}
-	if w.pipe != nil {
-		w.pipe.Close(w.host.Steady())
+	for _, p := range w.pipes {
+		p.Close(w.host.Steady())
 	}
 	return true
 }

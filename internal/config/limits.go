@@ -85,6 +85,9 @@ func finishLimit(p *parser, v gjson.Result, given func(string) gjson.Result, d *
 	}
 	d.Algorithm = a
 	checkOptions(p, given, a)
+	if d.Scope == ScopeGateway {
+		checkGatewayScope(p, given)
+	}
 	if !d.baseRates(p, v, given) {
 		return
 	}
@@ -95,6 +98,15 @@ func finishLimit(p *parser, v gjson.Result, given func(string) gjson.Result, d *
 		d.RateFrom = f
 	}
 	d.finishOverrides(p, given("overrides"))
+}
+
+// checkGatewayScope reports fields that are about Redis.
+func checkGatewayScope(p *parser, given func(string) gjson.Result) {
+	for _, name := range []string{"storage", "hash_tag", "on_error", "hot"} {
+		if v := given(name); v.Exists() {
+			p.failField(v, name, "has no meaning with scope: gateway, which asks no Redis", "")
+		}
+	}
 }
 
 // baseRates completes the rates of a limit, or its max.

@@ -71,7 +71,7 @@ var redisTable = &table[Redis]{
 			func(t *Redis, v string) { t.Cluster = v }),
 		row("link", enum([]choice[Link]{{"pipe", PipeLink}}, "http", "host"), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker.",
 			func(t *Redis, v Link) { t.Link = v }),
-		row("topology", enum([]choice[Topology]{{"single", SingleRedis}}, "cluster"), `"single"`, "`single` is one Redis, whatever its replicas.",
+		row("topology", enum([]choice[Topology]{{"single", SingleRedis}, {"cluster", RedisCluster}}), `"single"`, "`single` is one Redis, whatever its replicas; `cluster` a Redis Cluster behind Envoy's redis_proxy: one script call per hash slot.",
 			func(t *Redis, v Topology) { t.Topology = v }),
 		row("username", text(Type{}, nil), `""`, "ACL user; empty for the default one.",
 			func(t *Redis, v string) { t.Username = v }),
@@ -95,7 +95,21 @@ var redisTable = &table[Redis]{
 		if t.Username != "" && t.Password == "" && t.PasswordEnv == "" {
 			p.failField(given("username"), "username", "needs password_env or password", "")
 		}
+		if t.Topology == RedisCluster {
+			t.checkCluster(p, given)
+		}
 	},
+}
+
+// checkCluster reports what Envoy's redis_proxy answers by itself: it would never
+// reach Redis.
+func (t *Redis) checkCluster(p *parser, given func(string) gjson.Result) {
+	if t.Username != "" {
+		p.failField(given("username"), "username", "can't be used with topology: cluster, where Envoy's redis_proxy answers AUTH itself: give user and password to the cluster that it leads to, as auth_username and auth_password in its RedisProtocolOptions", "")
+	}
+	if t.DB != 0 {
+		p.failField(given("db"), "db", "can't be used with topology: cluster: a Redis Cluster has only database 0", "")
+	}
 }
 
 func clusterName(s string) string {

@@ -15,6 +15,9 @@ func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64,
 	args := 3 + n + 2
 	for i := range p.Charges {
 		args += 3 + p.Charges[i].nargs()
+		if p.Charges[i].Op == OpUndo {
+			args += 2
+		}
 	}
 	dst = redisproto.AppendArray(dst, args)
 	if full {
@@ -35,7 +38,12 @@ func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64,
 	}
 	dst = redisproto.AppendBulk(dst, requestID)
 	for i := range p.Charges {
-		dst = e.appendArgs(dst, &p.Charges[i], now)
+		c := &p.Charges[i]
+		dst = e.appendArgs(dst, c, now)
+		if c.Op == OpUndo {
+			dst = redisproto.AppendBulkInt(dst, c.since)
+			dst = redisproto.AppendBulkInt(dst, max(c.Result.Current, 0))
+		}
 	}
 	return dst
 }

@@ -57,6 +57,8 @@ type Decision struct {
 	e       *Engine
 	full    bool  // the next command holds the script itself
 	retries int64 // attempts left after a failure
+	undos   int64 // the same, of an undo
+	byProxy bool  // the failure is in the words of the proxy before Redis
 }
 
 // Clear forgets the request and keeps the memory.
@@ -79,6 +81,9 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 	if len(d.Plan.Charges) == 0 {
 		return Decide
 	}
+	if e.divides {
+		e.place(&d.Plan)
+	}
 	return Send
 }
 
@@ -100,6 +105,7 @@ func (d *Decision) Reply(v redisproto.Value) Step {
 		if bytes.HasPrefix(v.Str, unauthenticated) {
 			return d.Fail(AuthRefused, "NOAUTH this Redis wants a password: set redis.password_env")
 		}
+		d.byProxy = code == redisproto.CodeUpstream
 		return d.Fail(classify(code), string(v.Str))
 	}
 	verdict, err := read(&d.Plan, v)
@@ -119,7 +125,7 @@ var unauthenticated = []byte("ERR Protocol error: unauthenticated")
 func classify(code string) Failure {
 	switch code {
 	case redisproto.CodeReadOnly, redisproto.CodeLoading, redisproto.CodeMasterDown,
-		redisproto.CodeClusterDown, redisproto.CodeTryAgain, redisproto.CodeUpstream:
+		redisproto.CodeClusterDown, redisproto.CodeTryAgain, redisproto.CodeUpstream, redisproto.CodeMoved, redisproto.CodeAsk:
 		return Failover
 	case redisproto.CodeNoAuth, redisproto.CodeWrongPass, redisproto.CodeNoPerm:
 		return AuthRefused
@@ -136,6 +142,13 @@ func (d *Decision) Fail(f Failure, text string) Step {
 		d.retries--
 		return Wait
 	}
+	d.GiveUp()
+	return Decide
+}
+
+// GiveUp ends a decision that failed and that nobody wants another attempt for:
+// the verdict is the limits' on_error.
+func (d *Decision) GiveUp() {
 	d.Verdict = Verdict{Outcome: FailedOpen, Closest: -1}
 	for i := range d.Plan.Charges {
 		c := &d.Plan.Charges[i]
@@ -145,5 +158,4 @@ func (d *Decision) Fail(f Failure, text string) Step {
 			break
 		}
 	}
-	return Decide
 }

@@ -18,6 +18,8 @@ type Engine struct {
 	guard  []byte // the penalty's index in the script, encoded
 	// needsNow says that some limit's numbers depend on the gateway's time.
 	needsNow bool
+	// divides says that one call may not decide a whole request.
+	divides bool
 	// static holds, by Rate.ID, what a rate's arguments look like on the wire,
 	// so that a request only copies them.
 	static []encodedRate
@@ -33,13 +35,18 @@ type encodedRate struct {
 // New compiles a policy: the script holds just the algorithms that it uses.
 func New(p *config.Policy) *Engine {
 	var names []string
+	divides := p.Redis.Topology == config.RedisCluster
 	for _, l := range p.Limits {
+		if l.Scope == config.ScopeGateway {
+			divides = true
+			continue
+		}
 		names = append(names, l.Algorithm.Script)
 		if l.PenaltyUS > 0 {
 			names = append(names, limit.Penalty.Script)
 		}
 	}
-	e := &Engine{policy: p, script: lua.Compose(names...)}
+	e := &Engine{policy: p, script: lua.Compose(names...), divides: divides}
 	e.guard = redisproto.AppendBulkInt(nil, int64(e.script.Index(limit.Penalty.Script)))
 	p.EachRate(e.encode)
 	return e
@@ -80,6 +87,7 @@ const (
 	OpRefund      Op = lua.OpRefund // gives units back
 	OpDecideCount Op = lua.OpDecideCount
 	OpShadowCount Op = lua.OpShadowCount
+	OpUndo        Op = lua.OpUndo // gives back what an earlier call charged, and only that
 )
 
 // Votes reports whether the counter can reject the request.
@@ -99,6 +107,8 @@ type Charge struct {
 	Result    limit.Decision // set by the reply
 
 	keyStart, keyEnd int
+	slot             uint16 // hash slot of the key, where there are any
+	since            int64  // OpUndo: when the call was made that is undone, us
 }
 
 // Algorithm is how the charge's counter counts.

@@ -41,7 +41,7 @@ func (c *Charge) memorable() bool {
 		l.PenaltyUS == 0 && !l.Cost.BodyBytes && c.Rate.ID >= 0
 }
 
-func slot(key []byte) int {
+func memorySlot(key []byte) int {
 	h := uint32(2166136261)
 	for _, b := range key {
 		h = (h ^ uint32(b)) * 16777619
@@ -61,7 +61,7 @@ func (d *Decision) Recall(m *Memory, now int64) bool {
 			continue
 		}
 		key := d.Plan.Key(i)
-		r := &m.slots[slot(key)]
+		r := &m.slots[memorySlot(key)]
 		// A larger cost would be rejected too, but for longer than is known here.
 		if now >= r.until || c.Cost != r.cost || c.Rate.ID != r.rate || !bytes.Equal(r.key, key) {
 			continue
@@ -100,7 +100,7 @@ func (d *Decision) Remember(m *Memory, sent int64) {
 			m.slots = make([]remembered, memorySlots)
 		}
 		key := d.Plan.Key(i)
-		r := &m.slots[slot(key)]
+		r := &m.slots[memorySlot(key)]
 		*r = remembered{
 			key: append(r.key[:0], key...), rate: c.Rate.ID, cost: c.Cost, until: sent + wait,
 			noted: sent, at: d.Verdict.AtUS, result: c.Result,

@@ -22,7 +22,9 @@ type Plan struct {
 	// BodyBytes reports that some charge waits for the request body's length.
 	BodyBytes bool
 
-	keys []byte // arena of the charges' keys
+	keys    []byte // arena of the charges' keys
+	divided bool   // no one call decides it; see Split
+	places  []int  // of a Split's part: where each charge is in the whole plan
 }
 
 // Key returns a charge's key in Redis. It is valid until the plan is made anew.
@@ -33,7 +35,7 @@ func (p *Plan) Key(i int) []byte {
 
 // reset empties the plan and keeps its memory.
 func (p *Plan) reset() {
-	*p = Plan{Charges: p.Charges[:0], keys: p.keys[:0]}
+	*p = Plan{Charges: p.Charges[:0], keys: p.keys[:0], places: p.places[:0]}
 }
 
 // Plan fills p with the counters that the request meets.
@@ -67,10 +69,10 @@ func (e *Engine) add(v *source.View, p *Plan, l *config.Limit) bool {
 			r = ownRate(v, l)
 		}
 		start := len(p.keys)
-		p.keys = append(p.keys, r.KeyHead...)
-		values := len(p.keys)
+		var values int
 		var missing bool
-		p.keys, missing = l.Key.Append(p.keys, v)
+		p.keys, values, missing = l.AppendKey(p.keys, r, v)
+		counter := len(p.keys) - len(r.KeyTail)
 		if missing && l.Missing != config.MissingShare {
 			p.keys = p.keys[:start]
 			if l.Missing == config.MissingDeny {
@@ -80,14 +82,12 @@ func (e *Engine) add(v *source.View, p *Plan, l *config.Limit) bool {
 			return true
 		}
 		op := OpDecide
-		if va.Shadow || l.Tag != nil || !l.Enforced(p.keys[values:]) {
+		if va.Shadow || l.Tag != nil || !l.Enforced(p.keys[values:counter]) {
 			op = OpShadow
 		}
 		if l.CountRejected {
 			op += OpDecideCount - OpDecide
 		}
-		counter := len(p.keys)
-		p.keys = append(p.keys, r.KeyTail...)
 		if p.has(start) {
 			p.keys = p.keys[:start]
 			continue
@@ -111,7 +111,10 @@ func (p *Plan) guard(start, counter int) {
 	c.Cost, c.Guards = 0, len(p.Charges)
 	c.keyStart = len(p.keys)
 	p.keys = append(p.keys, p.keys[start:counter]...)
-	p.keys = append(p.keys, "}:"...)
+	if c.Limit.HashTag == nil {
+		p.keys = append(p.keys, '}')
+	}
+	p.keys = append(p.keys, ':')
 	p.keys = append(p.keys, limit.Penalty.Suffix...)
 	c.keyEnd = len(p.keys)
 	p.Charges = append(p.Charges, c)

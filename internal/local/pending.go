@@ -17,6 +17,14 @@ type Pending struct {
 	Units     int64
 }
 
+// Copy is a Pending that stays valid.
+func (p *Pending) Copy() Pending {
+	c := *p
+	c.Key = append([]byte(nil), p.Key...)
+	c.Args = append([]int64(nil), p.Args...)
+	return c
+}
+
 // TakePending takes accounts and gives each to f, looking at no more than so many
 // pages; more says that there are others to look at. Over all workers each unit
 // is taken once. Units are those that count still, or a few more. Where f
