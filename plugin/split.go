@@ -40,7 +40,7 @@ type part struct {
 	sent     bool // at least once
 	waits    bool // for its next attempt
 	ended    bool
-	undone   bool // it is the call that returns what was charged
+	resend   bool // what corrects its charge waits for another attempt
 	closed   bool // settled or undone
 }
 
@@ -215,7 +215,8 @@ func (p *part) retry(now int64) {
 	defer r.drop()
 	defer r.w.recoverIn("retry", func() { p.broken(now) })
 	switch {
-	case p.closed:
+	case p.resend:
+		p.resend = false
 		p.correct(now)
 		return
 	case !p.waits: // given up meanwhile
@@ -352,7 +353,6 @@ func (p *part) undo(now int64) {
 	}
 	p.closed = true
 	if p.d.Undo() == engine.Send {
-		p.undone = true
 		p.correct(now)
 	}
 }
@@ -371,11 +371,12 @@ func (p *part) correct(now int64) {
 	w.tick(fastTickMS)
 }
 
-// failed notes a correction that wasn't confirmed. What surely wasn't returned is
-// returned later.
+// failed notes a correction that wasn't confirmed. One that surely wasn't made is
+// made later.
 func (p *part) failed(now int64, sent bool) {
 	r := p.s.r
-	if p.undone && p.d.UndoAgain(sent) {
+	if p.d.CorrectAgain(sent) {
+		p.resend = true
 		r.hold()
 		r.w.waiting.add(p, now+r.w.policy.Redis.Retry.AfterUS)
 		r.w.tick(fastTickMS)

@@ -54,11 +54,11 @@ type Decision struct {
 	FailureText string
 	Loads       int // how often the script had to be sent whole
 
-	e       *Engine
-	full    bool  // the next command holds the script itself
-	retries int64 // attempts left after a failure
-	undos   int64 // the same, of an undo
-	byProxy bool  // the failure is in the words of the proxy before Redis
+	e           *Engine
+	full        bool  // the next command holds the script itself
+	retries     int64 // attempts left after a failure
+	corrections int64 // the same, of a call that corrects a charge
+	byProxy     bool  // the failure is in the words of the proxy before Redis
 }
 
 // Clear forgets the request and keeps the memory.

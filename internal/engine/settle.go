@@ -47,7 +47,7 @@ func (d *Decision) Settle(end Ending) Step {
 		left = append(left, c)
 	}
 	p.Charges = left
-	d.full, d.retries = false, 0
+	d.full, d.retries, d.corrections = false, 0, d.e.policy.Redis.Retry.Times
 	if len(left) == 0 {
 		return Decide
 	}

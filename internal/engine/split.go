@@ -303,20 +303,20 @@ func (d *Decision) Undo() Step {
 		left = append(left, c)
 	}
 	p.Charges = left
-	d.full, d.retries, d.undos = false, 0, d.e.policy.Redis.Retry.Times
+	d.full, d.retries, d.corrections = false, 0, d.e.policy.Redis.Retry.Times
 	if len(left) == 0 {
 		return Decide
 	}
 	return Send
 }
 
-// UndoAgain reports whether an undo surely wasn't made and may be sent again,
-// after redis.retry.after: it wasn't sent, or Redis itself answered that it can't
-// carry it out now.
-func (d *Decision) UndoAgain(sent bool) bool {
-	if d.undos == 0 || sent && (d.Failure != Failover || d.byProxy) {
+// CorrectAgain reports whether a call that Undo or Settle wanted surely wasn't made
+// and may be sent again, after redis.retry.after: it wasn't sent, or Redis itself
+// answered that it can't carry it out now.
+func (d *Decision) CorrectAgain(sent bool) bool {
+	if d.corrections == 0 || sent && (d.Failure != Failover || d.byProxy) {
 		return false
 	}
-	d.undos--
+	d.corrections--
 	return true
 }

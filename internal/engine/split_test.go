@@ -183,7 +183,7 @@ func (w *world) move() {
 		step := k.p.Reply(redisproto.Value{Kind: redisproto.Error, Str: []byte(what + " from the adversary")})
 		if k.correct {
 			again := step == engine.Send
-			if !again && k.p.UndoAgain(true) {
+			if !again && k.p.CorrectAgain(true) {
 				again = true
 			}
 			if again {
