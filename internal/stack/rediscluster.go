@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,11 @@ const busOffset = 10000
 // clusterReady is how long nodes may take to agree on who has which slot.
 const clusterReady = 30 * time.Second
 
-// RedisCluster is several masters that share the hash slots evenly.
+// RedisCluster is several masters that share the hash slots evenly, each with a
+// replica or none.
 type RedisCluster struct {
-	Nodes []*Redis
+	Nodes    []*Redis // masters
+	Replicas []*Redis // Replicas[i] follows Nodes[i]
 }
 
 // StartRedisCluster starts masters nodes, each as o says, and waits until all
@@ -60,7 +63,7 @@ func (c *RedisCluster) start(o RedisOptions, masters int) error {
 
 // Stop ends every node.
 func (c *RedisCluster) Stop() {
-	for _, node := range c.Nodes {
+	for _, node := range slices.Concat(c.Nodes, c.Replicas) {
 		node.Stop()
 	}
 }
@@ -71,6 +74,9 @@ func startClusterNode(o RedisOptions, name string) (*Redis, error) {
 		"--cluster-enabled", "yes",
 		"--cluster-config-file", name + "-nodes.conf",
 		"--cluster-node-timeout", "2000",
+		// A node that is gone takes down no slots but its own.
+		"--cluster-require-full-coverage", "no",
+		"--repl-diskless-sync-delay", "0",
 	}, o.Args...)
 	for try := 1; ; try++ {
 		port, err := freeBusPort()

@@ -32,7 +32,11 @@ func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout strin
 			"name": "envoy.clusters.redis",
 			"typed_config": M{
 				"@type":                "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig",
-				"cluster_refresh_rate": "5s",
+				// A master that is gone, or a slot that has moved, is looked for soon.
+				"cluster_refresh_rate":       "1s",
+				"redirect_refresh_interval":  "0.2s",
+				"redirect_refresh_threshold": 1,
+				"failure_refresh_threshold":  2,
 			},
 		}
 	} else {

@@ -98,6 +98,20 @@ func RedisCluster(t testing.TB, masters int) *stack.RedisCluster {
 	return c
 }
 
+// Replicate gives each master of a cluster a replica that takes over when it dies.
+func Replicate(t testing.TB, c *stack.RedisCluster) {
+	t.Helper()
+	o := stack.RedisOptions{}
+	fillRedis(t, &o)
+	err := c.Replicate(o)
+	for _, r := range c.Replicas {
+		onEnd(t, func() *stack.Process { return r.Process() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func fillRedis(t testing.TB, o *stack.RedisOptions) {
 	t.Helper()
 	o.Binary = RedisBinary(t)
