@@ -92,8 +92,9 @@ type bed struct {
 	targets  *load.Targets
 	upstream *stack.Upstream
 	proxy    *faultproxy.Proxy
-	redis    *stack.Redis // which the proxy leads to
-	redises  int          // started so far
+	redis    *stack.Redis        // which the proxy leads to
+	redises  int                 // started so far
+	cluster  *stack.RedisCluster // instead of proxy and redis; nil for one Redis
 	waits    *waits
 }
 
@@ -106,26 +107,35 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.proxy.Close)
+	b.startGateways([]string{"", "", faultyModule(t)}, stacktest.Gateway{Plugin: policy(t, limit), Redis: b.proxy.Addr})
+	return b
+}
+
+// startGateways starts a gateway as g says for each module, "" for the one that is
+// shipped. The first has two workers.
+func (b *bed) startGateways(modules []string, common stacktest.Gateway) {
+	t := b.t
 	none := filepath.Join(t.TempDir(), "listeners.yaml")
 	if err := os.WriteFile(none, []byte("resources: []\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	modules := []string{"", "", faultyModule(t)}
 	var urls []string
 	var starting sync.WaitGroup
 	for i, module := range modules {
 		g := &gateway{file: filepath.Join(t.TempDir(), "filter.yaml")}
-		g.Gateway = stacktest.Gateway{
-			Plugin: policy(t, limit), Redis: b.proxy.Addr, Upstream: b.upstream.Addr,
-			Edit: func(c *envoyconfig.Config) {
-				c.Manager(envoyconfig.Gateway, "access_log", nil)
-				if module != "" {
-					c.Module(module)
-				}
-				b.publish(g, c)
-				c.PluginFrom(g.file)
-				c.AlsoListenersFrom(none) // names the node, which discovery wants
-			},
+		g.Gateway = common
+		g.Upstream = b.upstream.Addr
+		g.Edit = func(c *envoyconfig.Config) {
+			c.Manager(envoyconfig.Gateway, "access_log", nil)
+			if module != "" {
+				c.Module(module)
+			}
+			if common.Edit != nil {
+				common.Edit(c)
+			}
+			b.publish(g, c)
+			c.PluginFrom(g.file)
+			c.AlsoListenersFrom(none) // names the node, which discovery wants
 		}
 		if i == 0 {
 			g.Workers = 2
@@ -142,7 +152,6 @@ func newBed(t *testing.T) *bed {
 		b.waits.follow(i, g.envoy.Process().Pid())
 	}
 	b.targets = load.NewTargets(urls...)
-	return b
 }
 
 // start starts the gateway, or fails the test.
@@ -209,7 +218,9 @@ func (b *bed) use(r *stack.Redis) {
 // last fault.
 func (b *bed) settle(t *testing.T) {
 	t.Helper()
-	b.proxy.Set(faultproxy.Faults{})
+	if b.proxy != nil {
+		b.proxy.Set(faultproxy.Faults{})
+	}
 	client := &http.Client{Timeout: hang, Transport: &http.Transport{DisableKeepAlives: true}}
 	for i, g := range b.gateways {
 		if g.envoy == nil {

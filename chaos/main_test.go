@@ -48,24 +48,38 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFaults makes each fault on the same gateways.
+// beds are what faults are made on, one after the other.
+var beds = []struct {
+	name      string
+	start     func(*testing.T) *bed
+	scenarios []scenario
+}{
+	{"one Redis", newBed, scenarios},
+	{"cluster", newClusterBed, clusterScenarios},
+}
+
+// TestFaults makes all faults of a bed on the same gateways.
 func TestFaults(t *testing.T) {
 	begun := time.Now()
 	facts := machine(t)
-	b := newBed(t)
 	var rows []*row
-	for i := range scenarios {
-		s := &scenarios[i]
-		if !s.short && !*long {
-			continue
-		}
-		row := &row{scenario: s}
-		rows = append(rows, row)
-		t.Run(s.name, func(t *testing.T) {
-			for range rounds() {
-				m := s.round(t, b)
-				t.Log(m)
-				row.add(m)
+	for _, on := range beds {
+		t.Run(on.name, func(t *testing.T) {
+			b := on.start(t)
+			for i := range on.scenarios {
+				s := &on.scenarios[i]
+				if !s.short && !*long {
+					continue
+				}
+				row := &row{scenario: s}
+				rows = append(rows, row)
+				t.Run(s.name, func(t *testing.T) {
+					for range rounds() {
+						m := s.round(t, b)
+						t.Log(m)
+						row.add(m)
+					}
+				})
 			}
 		})
 	}

@@ -121,7 +121,8 @@ const head = "# Reliability\n\n" +
 	"```\nmake chaos\n```\n\n" +
 	"## Method\n\n" +
 	"Three gateways (Envoy with `envoy.yaml`; one of two workers, two of one worker) share a Redis behind a TCP proxy that can misbehave. " +
-	"Two of them run the module that is shipped; the third runs the same source built with the tag `faults`, which panics on request and is otherwise the same.\n\n" +
+	"Two of them run the module that is shipped; the third runs the same source built with the tag `faults`, which panics on request and is otherwise the same. " +
+	"The last rows are of two gateways before a Redis Cluster of three masters, through Envoy's redis_proxy, with a third hot key whose requests need two hash slots.\n\n" +
 	"The load is open-loop, 320 requests a second at random times over kept connections, to the gateways in turn: two keys far above their limit of %d in %d ms, one with `on_error: allow` and one with `deny`, and requests with a key of their own, which show who decides. " +
 	"`redis.timeout` is %d ms, so that only a fault can use it up on a busy machine, and `retry` is once after %d ms. " +
 	"Before each fault the windows fill; after it, the load goes on until the windows that span its end have passed. Each fault is made %d times; a row shows the round that came closest to its bound, and the sums of what is counted. " +

@@ -31,8 +31,8 @@ const (
 	whyTimeout = "Requests end by `on_error` when `redis.timeout` has passed. A call that timed out may have been carried out: it then counts, never the other way round."
 )
 
-// scenarios are all faults. Those to come (local shares of a limit, several
-// nodes of a cluster, hot keys) are further rows.
+// scenarios are the faults of one Redis. Those to come (local shares of a limit,
+// hot keys) are further rows.
 var scenarios = []scenario{
 	{
 		name: "none", short: true, decided: true, recovers: soon,

@@ -40,7 +40,7 @@ type scenario struct {
 	// starves is how long a full key may stay without capacity after recovers.
 	starves time.Duration
 	// uncounted means that the gateways' metrics can't equal what callers saw:
-	// a gateway ended, or callers left.
+	// a gateway ended, callers left, or some met several limits.
 	uncounted bool
 
 	streams []*load.Stream // besides the usual ones
@@ -65,6 +65,7 @@ type run struct {
 	*scenario
 	bed  *bed
 	load *load.Load
+	key  string // of the hot streams
 
 	began  time.Time      // of the load
 	before []stack.Stats  // of each gateway, then
@@ -150,6 +151,7 @@ func (s *scenario) try(t *testing.T, b *bed) (m measured, counts bool) {
 	b.settle(t)
 	r.before = b.stats(t)
 	key := t.Name() + time.Now().Format(time.StampNano)
+	r.key = key
 	streams := append([]*load.Stream{hot(open, key, 130), hot(shut, key, 130), single(60)}, s.streams...)
 	r.began = time.Now()
 	r.load = load.Start(b.targets, hang, streams...)
