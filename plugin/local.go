@@ -96,7 +96,9 @@ func (f *fallback) decide(d *engine.Decision) int64 {
 func (f *fallback) settle(d *engine.Decision, since int64) {
 	now := f.w.host.Now()
 	for k, lc := range f.counters(&d.Plan) {
-		if d.Plan.Charges[f.places[k]].Op == engine.OpCharge {
+		c := &d.Plan.Charges[f.places[k]]
+		lc.Was = c.Result.Current
+		if c.Op == engine.OpCharge {
 			f.store.Charge(now, &lc)
 		} else {
 			f.store.Give(now, since, &lc)

@@ -228,6 +228,12 @@ func (s *Share) Refuse(now Micros, cost int64) Decision {
 // Give returns n units that a Take charged at since, and only those: what has
 // left the state since then isn't taken from others.
 func (s *Share) Give(now, since Micros, n int64) Decision {
+	return s.GiveFrom(now, since, n, 0)
+}
+
+// GiveFrom is Give where was, the Take's Current, is known: a bucket then returns
+// all units that stood on top of others, which leak first.
+func (s *Share) GiveFrom(now, since Micros, n, was int64) Decision {
 	n = clampCost(n)
 	if n > 0 {
 		s.look(now, 0)
@@ -235,7 +241,7 @@ func (s *Share) Give(now, since Micros, n int64) Decision {
 		if s.above(n) && s.till == ceilDiv(since, 1000)+s.pause(n) {
 			s.till = 0
 		}
-		s.give(now, since, n)
+		s.give(now, since, n, was)
 	}
 	return s.judge(now, 0, s.look(now, 0)).admitted()
 }
@@ -342,7 +348,7 @@ func (s *Share) take(now Micros, cost int64) Decision {
 	return Decision{RetryAfterMS: Never}
 }
 
-func (s *Share) give(now, since Micros, n int64) {
+func (s *Share) give(now, since Micros, n, was int64) {
 	switch s.kind {
 	case shareOfLog:
 		s.giveLog(now, since, n)
@@ -353,7 +359,7 @@ func (s *Share) give(now, since Micros, n int64) {
 		}
 		s.period = v.period
 	case shareOfBucket:
-		s.giveBucket(now, since, n)
+		s.giveBucket(now, since, n, was)
 	case shareOfSlots:
 		s.slots.give(now, since, n)
 	case shareOfPenalty:
@@ -361,16 +367,18 @@ func (s *Share) give(now, since Micros, n int64) {
 	}
 }
 
-// giveBucket returns what is left of n units charged at since, when they are
-// taken to have been the first to leak.
-func (s *Share) giveBucket(now, since Micros, n int64) {
+// giveBucket returns what is left of n units charged at since: what was below them
+// then leaked first.
+func (s *Share) giveBucket(now, since Micros, n, was int64) {
 	v := s.bucket.open(now)
 	// The level is already as of v.at, which another worker's later call may have
 	// moved beyond now.
 	leaked := max(v.at-floorDiv(since, v.res), 0)
-	units := min(n, maxLevel/v.unit+1) * v.unit
-	if leaked < ceilDiv(units, v.leak) {
-		v.level = max(v.level-(units-leaked*v.leak), 0)
+	most := maxLevel/v.unit + 1
+	units := min(n, most) * v.unit
+	below := min(max(was-1-n, 0), most) * v.unit
+	if leaked < ceilDiv(units+below, v.leak) {
+		v.level = max(v.level-min(units, units+below-leaked*v.leak), 0)
 	}
 	s.bucket = v.bucket
 }

@@ -507,3 +507,29 @@ func BenchmarkShare(b *testing.B) {
 		})
 	}
 }
+
+// Returned at once, a charge costs a bucket nothing that isn't nearly empty,
+// however fast it leaks; of one that drained meanwhile only the rest comes back.
+func TestShareOfABucketReturnsWhatStoodOnTop(t *testing.T) {
+	for _, x := range []struct{ before, want int64 }{{4000, 3900}, {0, 0}} {
+		var s Share
+		p := Params{Limit: 5000, WindowMS: 1000}
+		if !s.Open(TokenBucket, &p, 1, nil) {
+			t.Fatal("a token bucket can't be shared")
+		}
+		s.Take(epoch, x.before)
+		was := s.Take(epoch+10, 1).Current
+		if n := s.GiveFrom(epoch+20_010, epoch+10, 1, was).Current; n != x.want { // 100 have leaked in 20 ms
+			t.Errorf("%d are counted of %d, want %d", n, x.before, x.want)
+		}
+	}
+	// Another's charge after it had drained stays.
+	var s Share
+	p := Params{Limit: 5000, WindowMS: 1000}
+	s.Open(LeakyBucket, &p, 1, nil)
+	was := s.Take(epoch, 1).Current
+	s.Take(epoch+10_000, 1)
+	if n := s.GiveFrom(epoch+10_001, epoch, 1, was).Current; n != 1 {
+		t.Errorf("%d are counted, and one other's charge is 10 us old", n)
+	}
+}

@@ -24,6 +24,10 @@ type Counter struct {
 	// 1; its Cost is 0.
 	Guards int
 
+	// Was is, for Give, what the counter's Current was when it had charged what is
+	// returned; 0 where that isn't known.
+	Was int64
+
 	// Decision is what the counter says, set by the call. Where the store itself
 	// had to refuse, it asks to come back in a second.
 	Decision limit.Decision
@@ -298,7 +302,7 @@ func (s *Store) commit(now, since int64, c *Counter, sl *slot, what op) bool {
 				return true
 			}
 			before := s.share.Look(now, 0).Current
-			sl.after = s.share.Give(now, since, c.Cost)
+			sl.after = s.share.GiveFrom(now, since, c.Cost, c.Was)
 			// What the state no longer holds has no part in the account either.
 			delta = -min(max(before-sl.after.Current, 0), sl.units)
 			sl.had = min(sl.pending(), -delta)

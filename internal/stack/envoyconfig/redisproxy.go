@@ -31,7 +31,7 @@ func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout strin
 		backend["cluster_type"] = M{
 			"name": "envoy.clusters.redis",
 			"typed_config": M{
-				"@type":                "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig",
+				"@type": "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig",
 				// A master that is gone, or a slot that has moved, is looked for soon.
 				"cluster_refresh_rate":       "1s",
 				"redirect_refresh_interval":  "0.2s",

@@ -1,0 +1,58 @@
+package envoyconfig
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What docs/redis-cluster.md tells users to add is what the tests on a real
+// cluster run.
+func TestDocumentedClusterIsTheTestedOne(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "redis-cluster.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	block, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/redis-cluster.md has no YAML")
+	}
+	doc, err := Parse([]byte(block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(filepath.Join(root, "envoy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ThroughRedisProxy([]string{"127.0.0.1:7000", "127.0.0.1:7001", "127.0.0.1:7002"}, true, "0.015s")
+	out, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Parse(out); err != nil { // numbers as the document's are read
+		t.Fatal(err)
+	}
+	for _, x := range [][2]string{{"listeners", proxyListener}, {"clusters", proxyNodes}, {"clusters", RedisTCP}} {
+		if d := cmp.Diff(entry(t, c, x[0], x[1]), entry(t, doc, x[0], x[1])); d != "" {
+			t.Errorf("%s %s (-tested +documented):\n%s", x[0], x[1], d)
+		}
+	}
+}
+
+func entry(t *testing.T, c *Config, kind, name string) M {
+	t.Helper()
+	list, _ := c.root["static_resources"].(M)[kind].([]any)
+	for _, item := range list {
+		if m, _ := item.(M); m["name"] == name {
+			return m
+		}
+	}
+	t.Fatalf("no %s named %s", kind, name)
+	return nil
+}
