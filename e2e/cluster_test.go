@@ -24,23 +24,20 @@ type clustered struct {
 	gws []*stack.Envoy
 }
 
-// overCluster starts a cluster, and two gateways of two workers that reach it
+// overCluster starts a cluster, and n gateways of two workers that reach it
 // through Envoy's Redis proxy. timeout is the plugin's; the proxy's is less.
-func overCluster(t *testing.T, timeout time.Duration, replicas bool, fields m, limits ...m) *clustered {
+func overCluster(t *testing.T, timeout time.Duration, replicas bool, n int, limits ...m) *clustered {
 	t.Helper()
 	c := &clustered{RedisCluster: stacktest.RedisCluster(t, 3), t: t}
 	if replicas {
 		stacktest.Replicate(t, c.RedisCluster)
 	}
 	all := m{"redis": m{"cluster": envoyconfig.Pipe, "topology": "cluster", "timeout": timeout.String()}}
-	for name, v := range fields {
-		all[name] = v
-	}
 	var nodes []string
 	for _, node := range c.Nodes {
 		nodes = append(nodes, node.Addr)
 	}
-	c.gws = gateways(t, 2, stacktest.Gateway{
+	c.gws = gateways(t, n, stacktest.Gateway{
 		Plugin: policy(t, all, limits...), Redis: nodes[0], Upstream: stacktest.Upstream(t).Addr,
 		Edit: func(e *envoyconfig.Config) {
 			e.ThroughRedisProxy(nodes, true, fmt.Sprintf("%.3fs", timeout.Seconds()*3/4))
@@ -50,8 +47,11 @@ func overCluster(t *testing.T, timeout time.Duration, replicas bool, fields m, l
 		eventually(t, 20*time.Second, func() error {
 			for i := range 3 {
 				a := send(call{url: e.URL() + "/ready", header: map[string]string{key: c.keyOn(i, fmt.Sprintf("ready-%d", time.Now().UnixNano())), "x-debug": debugSecret}})
-				if a.err != nil || a.status != 200 || a.header.Get("x-sluice-mode") != "redis" {
-					return fmt.Errorf("node %d: answered %d in mode %q (%v)", i, a.status, a.header.Get("x-sluice-mode"), a.err)
+				if a.err != nil {
+					return a.err
+				}
+				if a.status != 200 || a.header.Get("x-sluice-mode") != "redis" {
+					return fmt.Errorf("node %d: answered %d in mode %q", i, a.status, a.header.Get("x-sluice-mode"))
 				}
 			}
 			return nil
@@ -129,7 +129,7 @@ func (c *clustered) count(key string) int64 {
 // Each key's counter is exact, wherever its slot is; limits of several slots are
 // charged all or not at all; and those with one hash tag are one call.
 func TestRedisCluster(t *testing.T) {
-	c := overCluster(t, 10*time.Second, false, nil,
+	c := overCluster(t, 10*time.Second, false, 2,
 		with(byKey("20/hour"), "match", m{"path": []string{"/", "/ready"}}),
 		m{"name": "address", "match": m{"path": "/levels"}, "key": "header:x-address", "rate": "30/hour", "storage": "zset"},
 		m{"name": "user", "match": m{"path": "/levels"}, "key": "header:x-user", "rate": "12/hour", "storage": "zset"},
@@ -229,11 +229,11 @@ func TestRedisCluster(t *testing.T) {
 // decided, in time.
 func TestClusterNodeStalled(t *testing.T) {
 	const timeout = 400 * time.Millisecond
-	c := overCluster(t, timeout, false, nil, byKey("50/s"))
+	c := overCluster(t, timeout, false, 1, byKey("50/s"))
 	stop := make(chan struct{})
 	answers := make(chan []answer)
 	one := func(i int) answer {
-		return ask(c.gws[i%2].URL()+"/", c.keyOn(i%3, fmt.Sprintf("k%d", i/3%10)))
+		return ask(c.gws[0].URL()+"/", c.keyOn(i%3, fmt.Sprintf("k%d", i/3%10)))
 	}
 	go func() { answers <- during(stop, 12, 5*time.Millisecond, one) }()
 	time.Sleep(700 * time.Millisecond)
@@ -288,11 +288,11 @@ func TestClusterNodeStalled(t *testing.T) {
 // A node dies and its replica takes over: nobody waits, the others' keys are
 // decided all along, and the dead one's are again soon.
 func TestClusterNodeKilled(t *testing.T) {
-	c := overCluster(t, 400*time.Millisecond, true, nil, byKey("50/s"))
+	c := overCluster(t, 400*time.Millisecond, true, 1, byKey("50/s"))
 	stop := make(chan struct{})
 	answers := make(chan []answer)
 	one := func(i int) answer {
-		return ask(c.gws[i%2].URL()+"/", c.keyOn(i%3, fmt.Sprintf("k%d", i/3%10)))
+		return ask(c.gws[0].URL()+"/", c.keyOn(i%3, fmt.Sprintf("k%d", i/3%10)))
 	}
 	go func() { answers <- during(stop, 8, 5*time.Millisecond, one) }()
 	time.Sleep(700 * time.Millisecond)
@@ -328,7 +328,7 @@ func TestClusterNodeKilled(t *testing.T) {
 // Slots move from node to node under load: every request is decided or answered,
 // and no counter admits more than its limit, nor loses what it counted.
 func TestClusterReshardedUnderLoad(t *testing.T) {
-	c := overCluster(t, 2*time.Second, false, nil,
+	c := overCluster(t, 2*time.Second, false, 2,
 		with(byKey("200/hour"), "match", m{"path": []string{"/", "/ready"}}),
 		m{"name": "tenant", "match": m{"path": "/tagged"}, "key": "header:x-tenant", "hash_tag": "header:x-tenant", "rate": "300/hour"},
 		m{"name": "member", "match": m{"path": "/tagged"}, "key": "header:x-user", "hash_tag": "header:x-tenant", "rate": "120/hour"},

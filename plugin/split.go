@@ -158,10 +158,10 @@ func (p *part) end(now int64) {
 	s := p.s
 	p.ended = true
 	s.pending--
-	switch {
-	case s.fate == fateRefused:
+	switch s.fate {
+	case fateRefused:
 		p.undo(now)
-	case s.fate == fateAdmitted:
+	case fateAdmitted:
 		if s.over {
 			p.settle(now)
 		}
