@@ -80,7 +80,10 @@ func (w *worker) dispatch(waiting []*request, now int64, err error) {
 	live := waiting[:0]
 	for _, m := range waiting {
 		switch {
-		case m.phase != held: // gone, and charged nothing
+		case m.phase != held: // gone, and charged nothing by Redis
+			if m.alone() {
+				m.settle()
+			}
 			m.drop()
 		case m.decision.Recall(&w.memory, now):
 			m.deliver(now, decided)
@@ -204,7 +207,7 @@ func (r *request) deliver(now int64, next func() engine.Step) {
 	}
 	if r.phase == gone {
 		defer w.recoverIn("batch", nil)
-		if next() == engine.Decide {
+		if next() == engine.Decide || r.alone() {
 			r.settle()
 		}
 		return

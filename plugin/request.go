@@ -91,10 +91,12 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		r.deadline = now + w.policy.Redis.TimeoutUS
 		r.phase = held
 		if r.decision.Divided() {
-			if r.divide(now) {
+			switch r.divide(now) {
+			case inParts:
 				return types.ActionPause
+			case settled:
+				return r.pass(r.conclude())
 			}
-			return r.pass(r.conclude())
 		}
 		if w.join(r) {
 			return types.ActionPause
@@ -148,6 +150,11 @@ func (r *request) follow(step engine.Step, now int64) {
 // whether a queue holds the request for a while.
 func (r *request) queued(now int64) bool {
 	w := r.w
+	if r.alone() {
+		r.split.rejoin()
+		r.split.decide(now)
+		return r.delay(now)
+	}
 	if w.fallback != nil && r.decision.NeedsLocal() {
 		r.localAt = w.fallback.decide(&r.decision)
 	}
@@ -288,6 +295,9 @@ func (r *request) afterPanic() types.Action {
 		r.w.answers.unavailable(r, nil)
 		r.phase = answered
 		return types.ActionPause
+	}
+	if r.alone() {
+		r.split.rejoin()
 	}
 	r.decision.Fail(engine.Broken, "")
 	r.tally()

@@ -141,7 +141,7 @@ func (r *request) doneAfterClientLeft(reply redisproto.Value, err error) {
 		step = r.decision.Reply(reply)
 	}
 	r.w.report(r.w.laneOf(&r.decision), r.w.host.Steady(), r.decision.Failure)
-	if step == engine.Decide {
+	if step == engine.Decide || r.alone() {
 		r.settle()
 	}
 }
@@ -150,6 +150,10 @@ func (r *request) doneAfterClientLeft(reply redisproto.Value, err error) {
 // for.
 func (r *request) settle() {
 	w := r.w
+	if r.alone() { // its client left while Redis was asked
+		r.split.rejoin()
+		r.split.decide(w.host.Steady())
+	}
 	if !r.decision.Plan.Settles {
 		return
 	}

@@ -25,6 +25,7 @@ type split struct {
 	sending bool    // the first calls are being made
 	fate    fate
 	over    bool // the request has ended
+	lone    bool // request.decision is the only part; see rejoin
 
 	gatewayAt, fallbackAt     int64 // when these were charged, microseconds since the epoch
 	gatewayDone, fallbackDone bool  // settled or returned
@@ -55,8 +56,19 @@ func (p *pool) split(r *request) *split {
 	return &split{r: r}
 }
 
-// divide decides a divided request, and reports whether it is held.
-func (r *request) divide(now int64) bool {
+// division is how far divide brought a request.
+type division uint8
+
+const (
+	inParts division = iota // it is held until its parts have ended
+	settled                 // there is nothing to wait for
+	oneCall                 // one call decides what is left, as for any request
+)
+
+// divide begins to decide a divided request. Beside the gateway's own counters
+// there is often just one call to make: that goes the way of all others, and may
+// be shared with requests that ask for the same.
+func (r *request) divide(now int64) division {
 	s := r.w.pool.split(r)
 	r.split = s
 	s.Start(&r.decision)
@@ -70,14 +82,39 @@ func (r *request) divide(now int64) bool {
 		s.gatewayAt = r.w.fallback.decide(&s.Gateway)
 	}
 	if !s.Refused() {
+		if len(s.Parts) == 1 {
+			s.lone = true
+			r.decision, *s.Parts[0] = *s.Parts[0], r.decision
+			return oneCall
+		}
 		s.ask(now)
 	}
 	if s.pending > 0 {
-		return true
+		return inParts
 	}
 	s.decide(now)
-	return r.delay(now)
+	if r.delay(now) {
+		return inParts
+	}
+	return settled
 }
+
+// rejoin makes the request's decision whole again, whose only call has ended, or
+// isn't waited for any more.
+func (s *split) rejoin() {
+	r := s.r
+	s.lone = false
+	r.decision, *s.Parts[0] = *s.Parts[0], r.decision
+	p := s.parts[0]
+	p.ended, p.sent = true, true
+	p.callID = append(p.callID, r.callID...)
+	if len(p.callID) == 0 { // another's call asked for this request, too
+		p.callID = r.w.appendRequestID(p.callID)
+	}
+}
+
+// alone reports whether the request's decision is its only call.
+func (r *request) alone() bool { return r.split != nil && r.split.lone }
 
 // live are the request's parts.
 func (s *split) live() []*part { return s.parts[:len(s.Parts)] }

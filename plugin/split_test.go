@@ -610,14 +610,21 @@ func TestNothingIsAskedInVain(t *testing.T) {
 	}
 }
 
-// A panic at any host call of a divided request settles it once.
+// A panic at any host call of a divided request settles it once: of several slots,
+// and of one beside limits of the gateway's own.
 func TestPanicAtAnyHostCallOfADividedRequest(t *testing.T) {
-	for _, onError := range []string{"allow", "deny", "local"} {
+	three := func(onError string) string {
+		return strings.Replace(threeSlots(onError), `"limits":[`, `"limits":[{"name":"own","scope":"gateway","rate":"9/min"},`, 1)
+	}
+	one := func(onError string) string {
+		return `{"gateways":1,"limits":[{"name":"own","scope":"gateway","rate":"9/min"},{"name":"b","key":"header:x-t","rate":"3/min","on_error":"` + onError + `"}]}`
+	}
+	for _, config := range []string{three("allow"), three("deny"), three("local"), one("allow"), one("deny"), one("local")} {
 		for _, full := range []bool{false, true} {
 			for n := 1; ; n++ {
-				name := fmt.Sprintf("%s, full %v, call %d", onError, full, n)
+				name := fmt.Sprintf("%s, full %v, call %d", config, full, n)
 				p := &panicky{Host: hosttest.New()}
-				r := newRigOver(t, strings.Replace(threeSlots(onError), `"limits":[`, `"limits":[{"name":"own","scope":"gateway","rate":"9/min"},`, 1), p, p.Host)
+				r := newRigOver(t, config, p, p.Host)
 				c := newNodes(r)
 				if full {
 					c.counters["rl:{b|1}:log1"] = 3
@@ -631,7 +638,7 @@ func TestPanicAtAnyHostCallOfADividedRequest(t *testing.T) {
 				if !x.settled() {
 					t.Fatalf("%s: neither resumed nor answered", name)
 				}
-				if total := r.decisions("a"); total > 1 {
+				if total := r.decisions("b"); total > 1 {
 					t.Fatalf("%s: the request counts %d times", name, total)
 				}
 				spent := p.left <= 0

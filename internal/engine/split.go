@@ -17,10 +17,12 @@ func (d *Decision) Divided() bool { return d.Plan.divided }
 
 // Slot is the hash slot of the decision's only call; 0 where there are no slots.
 func (d *Decision) Slot() uint16 {
-	if len(d.Plan.Charges) == 0 {
-		return 0
+	for i := range d.Plan.Charges {
+		if c := &d.Plan.Charges[i]; c.Limit.Scope != config.ScopeGateway {
+			return c.slot
+		}
 	}
-	return d.Plan.Charges[0].slot
+	return 0
 }
 
 // place finds out where each charge is decided.
