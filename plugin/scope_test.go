@@ -2,15 +2,10 @@ package plugin
 
 import (
 	"fmt"
-	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"sluice/internal/host"
 	"sluice/internal/host/hosttest"
-	"sluice/internal/limit"
-	"sluice/internal/local"
 )
 
 // own is a configuration of one limit that the gateway keeps for itself.
@@ -334,104 +329,4 @@ func TestHotKeyBesideAGatewayLimit(t *testing.T) {
 	if got != 90 {
 		t.Errorf("then %d admitted by the gateway, want 90", got)
 	}
-}
-
-// Whatever happens to shared calls and clients, limits of the gateway's own are
-// exact and no slot stays held.
-func TestSharedCallsBesideGatewayLimits(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		onError := rapid.SampledFrom([]string{"deny", "allow", "local"}).Draw(rt, "on_error")
-		topology := rapid.SampledFrom([]string{"single", "cluster"}).Draw(rt, "topology")
-		r := newRig(t, `{"gateways":1,"redis":{"topology":"`+topology+`","timeout":"1s"},"limits":[
-			{"name":"own","scope":"gateway","rate":"25/min"},
-			{"name":"held","scope":"gateway","algorithm":"concurrency","max":8},
-			{"name":"a","key":"header:x-u","rate":"6/min","on_error":"`+onError+`"}]}`)
-		c := newNodes(r)
-		var all []*exchange
-		gone := map[*exchange]bool{}
-		step := func() {
-			if c.take(); len(c.calls) == 0 {
-				r.tick(4)
-				return
-			}
-			k := c.calls[0]
-			switch rapid.IntRange(0, 11).Draw(rt, "reply") {
-			case 0:
-				c.answer(k, []byte("-CLUSTERDOWN The cluster is down\r\n"))
-			case 1:
-				if k.args[0] == "EVALSHA" {
-					c.answer(k, []byte("-NOSCRIPT No matching script.\r\n"))
-				}
-			case 2:
-				c.answer(k, []byte("-ERR broken\r\n"))
-			case 3:
-				if rapid.IntRange(0, 5).Draw(rt, "cut") == 0 {
-					c.calls = slices.DeleteFunc(c.calls, func(o *nodeCall) bool { return o.stream == k.stream })
-					k.stream.Close(13)
-					r.tick(4)
-				}
-			default:
-				c.answer(k, c.run(k))
-			}
-		}
-		for range rapid.IntRange(1, 90).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 5).Draw(rt, "what") {
-			case 0, 1, 2:
-				u := rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "u")
-				all = append(all, r.request(get("/", "x-u", u)...))
-			case 3, 4:
-				step()
-			case 5:
-				if len(all) > 0 {
-					x := all[rapid.IntRange(0, len(all)-1).Draw(rt, "who")]
-					if !gone[x] {
-						gone[x] = true
-						x.end()
-						r.host.Enter(hosttest.RootID)
-					}
-				}
-			}
-		}
-		for range 60 {
-			c.answerAll()
-			r.tick(4)
-		}
-		passed := 0
-		for _, x := range all {
-			if !gone[x] && !x.settled() {
-				rt.Fatal("a request is still held")
-			}
-			if x.settled() && x.passed() {
-				passed++
-			}
-			if !gone[x] {
-				x.end()
-			}
-		}
-		for range 20 {
-			c.answerAll()
-			r.tick(4)
-		}
-		if passed > 25 {
-			rt.Fatalf("%d of 25 admitted", passed)
-		}
-		for _, x := range all {
-			if q := x.ctx.(*request); !q.pooled {
-				rt.Fatalf("a request isn't free: %d refer to it", q.refs)
-			}
-		}
-		// All eight slots are free: as many fit at once.
-		left := local.Counter{
-			Key: []byte("rl:{held|}:hold1"), Algorithm: limit.Concurrency, Params: &limit.Params{Limit: 8, WindowMS: 1, HoldMS: 300_000},
-			Gateways: 1, Votes: true,
-		}
-		cs := []local.Counter{left}
-		r.w.fallback.store.Decide(r.host.Now(), cs)
-		if n := cs[0].Decision.Current; n != 0 {
-			rt.Fatalf("%d slots are held by nobody", n)
-		}
-		if len(r.w.flights) != 0 {
-			rt.Fatalf("%d flights are still noted", len(r.w.flights))
-		}
-	})
 }
