@@ -49,7 +49,7 @@ func TestComposePanicsOnAnUnknownName(t *testing.T) {
 }
 
 func TestEveryAlgorithmHasItsScript(t *testing.T) {
-	for _, a := range append(limit.Algorithms(), limit.Penalty) {
+	for _, a := range append(limit.Algorithms(), limit.Penalty, limit.Pool) {
 		s := lua.Compose(a.Script)
 		if s.Index(a.Script) != 1 {
 			t.Errorf("%s: no script", a.Name)
@@ -106,7 +106,7 @@ func TestComposeStripsOnlyComments(t *testing.T) {
 // Scripts may only use what Redis 5 to 8, Valkey and the embedded stand-in have.
 func TestScriptsUseOnlyCommonFunctions(t *testing.T) {
 	var names []string
-	for _, a := range append(limit.Algorithms(), limit.Penalty) {
+	for _, a := range append(limit.Algorithms(), limit.Penalty, limit.Pool) {
 		names = append(names, a.Script)
 	}
 	source := lua.Compose(names...).Source

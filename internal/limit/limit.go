@@ -25,6 +25,7 @@ type Params struct {
 	Buckets  int64 // sliding counter: how many sub-windows; 0 = 10
 	WaitMS   int64 // leaky bucket as a queue: the longest delay, milliseconds
 	HoldMS   int64 // concurrency: how long a holder counts that is never released, milliseconds
+	UntilMS  int64 // pool: when it ends, milliseconds since the epoch
 	// Calendar is the period of a calendar quota; nil for every other algorithm.
 	Calendar *Calendar
 }

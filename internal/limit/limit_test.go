@@ -24,8 +24,8 @@ func TestLookup(t *testing.T) {
 
 func TestEveryAlgorithmIsComplete(t *testing.T) {
 	suffixes := map[string]bool{}
-	p := Params{Limit: 5, WindowMS: 1000, HoldMS: 1000, Calendar: &Calendar{}}
-	for _, a := range append(Algorithms(), Penalty) {
+	p := Params{Limit: 5, WindowMS: 1000, HoldMS: 1000, UntilMS: epoch / 1000, Calendar: &Calendar{}}
+	for _, a := range append(Algorithms(), Penalty, Pool) {
 		if a.Name == "" || a.Script == "" || a.Suffix == "" || a.Doc == "" || suffixes[a.Suffix] {
 			t.Errorf("%+v", a)
 		}
@@ -83,6 +83,9 @@ func TestCheckRefuses(t *testing.T) {
 		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{DayStarts: 24 * 3600e9} }, "day_starts"},
 		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{WeekStarts: 7} }, "week_starts"},
 		{Penalty, func(p *Params) { p.WindowMS = 0 }, "from 1 ms"},
+		{Pool, func(p *Params) {}, "time of its end"},
+		{Pool, func(p *Params) { p.UntilMS = MaxUntilMS + 1 }, "time of its end"},
+		{Pool, func(p *Params) { p.Limit, p.UntilMS = 1<<53, epoch }, "2^53 - 1"},
 	} {
 		p := good
 		x.change(&p)

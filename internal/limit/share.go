@@ -50,8 +50,11 @@ const maxGateways = 1 << 16
 
 // ShareAlgorithm is the algorithm of a code, nil for none.
 func ShareAlgorithm(code byte) *Algorithm {
-	if code == Penalty.Code {
+	switch code {
+	case Penalty.Code:
 		return Penalty
+	case Pool.Code:
+		return Pool
 	}
 	for _, a := range registry {
 		if code != 0 && a.Code == code {
@@ -133,6 +136,15 @@ func penaltyShare(s *Share, p *Params) bool {
 	s.penalty = penalty{p: *p}
 	return true
 }
+
+// poolShare is a part of a pool's units, for as long as the pool lasts.
+func poolShare(s *Share, p *Params) bool {
+	s.kind = shareOfPeriod
+	s.period = period{p: Params{Limit: s.part, UntilMS: p.UntilMS}, bounds: poolBounds}
+	return true
+}
+
+func poolBounds(p *Params, _ Micros) (start, stop int64) { return 0, p.UntilMS }
 
 func calendarBounds(p *Params, now Micros) (start, stop int64) {
 	t := p.Calendar.Starts(now)

@@ -101,7 +101,7 @@ func clockStep(t *rapid.T, windowMS int64) int64 {
 
 func TestModelEqualsScript(t *testing.T) {
 	rdb := client(t)
-	for _, alg := range limit.Algorithms() {
+	for _, alg := range append(limit.Algorithms(), limit.Pool) {
 		t.Run(strings.TrimSuffix(alg.Name+"/"+alg.Storage, "/"), func(t *testing.T) {
 			rapid.Check(t, newCaller(t, rdb, alg).equalsModel(alg))
 		})
@@ -175,6 +175,9 @@ func drawParams(t *rapid.T, alg *limit.Algorithm) limit.Params {
 			}
 			p.WindowMS = 40_000_000 // how the test's clock steps
 		}
+	}
+	if alg == limit.Pool { // which mostly ends within the schedule
+		p.UntilMS = epoch/1000 + rapid.Int64Range(1, 10*p.WindowMS).Draw(t, "deadline")
 	}
 	if alg.Check(&p) != nil { // a bucket that big needs a rounder rate
 		p.Limit = 1_000_000_000

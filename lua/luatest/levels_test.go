@@ -14,7 +14,7 @@ import (
 // each says what its model says.
 func TestLevelsAllOrNothing(t *testing.T) {
 	rdb := client(t)
-	algs := limit.Algorithms()
+	algs := append(limit.Algorithms(), limit.Pool)
 	c := newCaller(t, rdb, algs...)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "counters")

@@ -17,7 +17,7 @@ func TestMiniredis(t *testing.T) {
 	srv := miniredis.RunT(t)
 	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr(), Protocol: 2})
 	t.Cleanup(func() { _ = rdb.Close() })
-	for _, alg := range limit.Algorithms() {
+	for _, alg := range append(limit.Algorithms(), limit.Pool) {
 		t.Run(strings.TrimSuffix(alg.Name+"/"+alg.Storage, "/"), func(t *testing.T) {
 			c := newCaller(t, rdb, alg)
 			k := counter{alg: alg, key: freshKey(alg.Suffix), p: fivePerMinute, cost: 1}
