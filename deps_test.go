@@ -39,15 +39,16 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/internal/key":    {"internal/source", "internal/limit"},
 		"sluice/internal/match":  {"internal/source"},
 		"sluice/internal/config": {"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
-		"sluice/internal/engine": {"internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "redisproto", "lua"},
+		"sluice/internal/engine": {"internal/config", "internal/override", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "redisproto", "lua"},
 		"sluice/internal/link":   {"redisproto"},
 		"sluice/internal/host":   {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
-			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "redisproto", "lua",
+			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
 		},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
+		"sluice/internal/override":    {},
 		"sluice/internal/breaker":     {},
 		"sluice/internal/local":       {"internal/host", "internal/limit", "internal/goabi"},
 	}

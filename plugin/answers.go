@@ -37,6 +37,9 @@ func (a *answers) compile(p *config.Policy) {
 type allowance struct{ units, windowMS int64 }
 
 func quota(l *config.Limit, r *config.Rate) allowance {
+	if r.Pool {
+		return allowance{units: r.Params.Limit} // it has no window
+	}
 	if q := l.Algorithm.Quota; q != nil {
 		units, windowMS := q(&r.Params)
 		return allowance{units, windowMS}
@@ -69,10 +72,19 @@ func (a *answers) appendCharge(dst []byte, c *engine.Charge, at int64) []byte {
 		s := cal.Starts(at)
 		return appendItem(dst, c.Limit, r, allowance{r.Params.Limit, s[2] - s[1]})
 	}
-	if r.ID >= 0 {
-		return append(dst, a.items[r.ID]...)
+	if item := a.item(r); item != "" {
+		return append(dst, item...)
 	}
-	return appendItem(dst, c.Limit, r, quota(c.Limit, r)) // the request's own rate
+	return appendItem(dst, c.Limit, r, quota(c.Limit, r))
+}
+
+// item is a rate's item where it is the same for all requests; "" for a calendar,
+// and for rates that the request brought or an operator set at run time.
+func (a *answers) item(r *config.Rate) string {
+	if r.ID < 0 || r.ID >= len(a.items) {
+		return ""
+	}
+	return a.items[r.ID]
 }
 
 // seconds rounds milliseconds up.
@@ -141,7 +153,7 @@ func (a *answers) policyList(d *engine.Decision) string {
 		if !c.Shown() {
 			continue
 		}
-		if only < 0 && c.Rate.ID >= 0 && a.items[c.Rate.ID] != "" && len(a.values) == from {
+		if only < 0 && a.item(c.Rate) != "" && len(a.values) == from {
 			only = i // perhaps nothing has to be joined
 			continue
 		}
@@ -155,7 +167,7 @@ func (a *answers) policyList(d *engine.Decision) string {
 		a.values = a.appendCharge(a.values, c, d.Verdict.AtUS)
 	}
 	if only >= 0 {
-		return a.items[d.Plan.Charges[only].Rate.ID]
+		return a.item(d.Plan.Charges[only].Rate)
 	}
 	return a.value(from)
 }
@@ -197,7 +209,10 @@ func (a *answers) debug(r *request, add func(name, value string)) {
 	if d.Verdict.Closest >= 0 {
 		add("x-sluice-limit", d.Plan.Charges[d.Verdict.Closest].Rate.Name)
 	}
-	add("x-sluice-mode", d.Verdict.Mode.String())
+	add("x-sluice-mode", modeName(r.w.mode(d)))
+	if o := d.Plan.Override; o != nil {
+		add("x-sluice-override", o.Entry.Kind.String())
+	}
 	add("x-sluice-redis-us", a.int(r.redisUS))
 	if d.Verdict.AtUS != 0 {
 		add("x-sluice-at", a.int(d.Verdict.AtUS))
@@ -241,6 +256,9 @@ func (a *answers) reject(r *request) {
 		details: "sluice_" + c.Limit.Name, limited: true,
 	}
 	x.message = "Rate limit " + c.Rate.Name + " exceeded. "
+	if d.Plan.Block != nil {
+		x.message = "Rate limit " + c.Limit.Name + " blocks these requests for now. "
+	}
 	if c.Limit.Algorithm.Holds && d.Verdict.RetryAfterMS != limit.Never {
 		// When a slot comes free is anyone's guess, and the time after which a
 		// crashed holder's does is no advice to a caller.

@@ -124,7 +124,7 @@ func (f *fallback) tick(now int64) {
 			return true
 		}
 		id := w.appendRequestID(nil)
-		cmd := w.engine.AppendCharge(nil, p.Algorithm, p.Key, p.Args, p.Units, id, w.host.Now(), false)
+		cmd := w.engine.AppendCharge(nil, p.Algorithm, p.Key, p.Args, p.Units, id, w.now(), false)
 		err := l.pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, &reconciliation{w: w, p: p.Copy()})
 		if err != nil {
 			return false
@@ -156,7 +156,7 @@ func (r *reconciliation) Done(reply redisproto.Value, err error) {
 	case err == nil && reply.ErrorCode() == redisproto.CodeNoScript && !r.full:
 		r.full = true
 		now := w.host.Steady()
-		cmd := w.engine.AppendCharge(nil, r.p.Algorithm, r.p.Key, r.p.Args, r.p.Units, w.appendRequestID(nil), w.host.Now(), true)
+		cmd := w.engine.AppendCharge(nil, r.p.Algorithm, r.p.Key, r.p.Args, r.p.Units, w.appendRequestID(nil), w.now(), true)
 		if w.laneTo(r.p.Key).pipe.Send(now, cmd, now+w.policy.Redis.TimeoutUS, r) != nil {
 			w.fallback.store.PutBack(w.host.Now(), &r.p)
 		}

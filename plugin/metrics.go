@@ -43,14 +43,6 @@ const (
 	countFailedClosed
 )
 
-var modes = [...]string{"redis", "memory", "local", "lease", "degraded"}
-
-const (
-	modeRedis = iota
-	modeMemory
-	modeLocal
-)
-
 // metrics are everything that the plugin counts. All are defined when the
 // configuration loads, so that zeros show before the first request. Labels are
 // written as k=.=v;. in front of a name; the proxy's stats_tags take them out.
@@ -65,9 +57,13 @@ type metrics struct {
 	configErrors metric
 	breakerOpen  metric
 
-	oddCosts      metric // costs that were no whole numbers
-	settleErrors  metric // corrections that Redis didn't confirm
-	reconciled    metric // units admitted without Redis and charged there since
+	oddCosts       metric // costs that were no whole numbers
+	settleErrors   metric // corrections that Redis didn't confirm
+	reconciled     metric // units admitted without Redis and charged there since
+	overrides      metric // a gauge: run-time overrides that hold
+	overrideErrors metric // entries that were skipped, and polls that Redis refused
+	clockSkew      metric // a gauge: this gateway's clock and Redis's, ms apart
+
 	clientUnknown metric // requests whose client address was needed and unknown
 }
 
@@ -97,21 +93,22 @@ func (m *metrics) define(h host.Host, p *config.Policy) {
 	m.oddCosts = define(h, host.Counter, "sluice_odd_costs_total")
 	m.settleErrors = define(h, host.Counter, "sluice_settle_errors_total")
 	m.reconciled = define(h, host.Counter, "sluice_reconciled_units_total")
+	m.overrides = define(h, host.Gauge, "sluice_overrides")
+	m.overrideErrors = define(h, host.Counter, "sluice_override_errors_total")
+	m.clockSkew = define(h, host.Gauge, "sluice_clock_skew_ms")
 	m.clientUnknown = define(h, host.Counter, "sluice_client_unknown_total")
 }
 
 // count counts one decision: a row for each limit that it met.
-func (m *metrics) count(d *engine.Decision) {
+func (m *metrics) count(d *engine.Decision, mode int) {
+	if mode != modeNone {
+		m.mode[mode].add(1)
+	}
 	switch d.Verdict.Mode {
-	case engine.ModeRedis:
-		m.mode[modeRedis].add(1)
-	case engine.ModeMemory:
+	case engine.ModeMemory, engine.ModeOverride:
 		// Only the limit that rejects had a word.
-		m.mode[modeMemory].add(1)
 		m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected].add(1)
 		return
-	case engine.ModeLocal:
-		m.mode[modeLocal].add(1)
 	}
 	if d.Failure != engine.NoFailure {
 		m.errors[d.Failure].add(1)

@@ -70,6 +70,7 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	w.removeTags(r)
 	w.view.Reset(r, &w.policy.Source)
 	step := r.decision.Start(w.engine, &w.view)
+	r.blocked()
 	w.noteClient(&w.view)
 	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted {
 		return r.pass(types.ActionContinue) // no limit has a word
@@ -251,7 +252,7 @@ func (r *request) conclude() types.Action {
 	w := r.w
 	d := &r.decision
 	r.tallied = true
-	w.metrics.count(d)
+	w.metrics.count(d, w.mode(d))
 	w.metrics.scriptLoads.add(int64(d.Loads))
 	if d.Verdict.Mode == engine.ModeRedis {
 		w.metrics.redisUS.record(uint64(max(r.redisUS, 0)))
@@ -278,7 +279,7 @@ func (r *request) tally() {
 	}
 	r.tallied = true
 	defer func() { _ = recover() }()
-	r.w.metrics.count(&r.decision)
+	r.w.metrics.count(&r.decision, r.w.mode(&r.decision))
 	r.record()
 }
 

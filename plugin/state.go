@@ -16,7 +16,10 @@ func (r *request) record() {
 		h.SetProperty("sluice.limit", r.w.scratch(l))
 	}
 	if d.Verdict.Mode != engine.ModeNone {
-		h.SetProperty("sluice.mode", modeText[d.Verdict.Mode])
+		h.SetProperty("sluice.mode", r.w.scratch(modeName(r.w.mode(d))))
+	}
+	if o := d.Plan.Override; o != nil {
+		h.SetProperty("sluice.override", r.w.scratch(o.Entry.Kind.String()))
 	}
 	if d.Verdict.Mode == engine.ModeRedis {
 		r.w.text = strconv.AppendInt(r.w.text[:0], r.redisUS, 10)
@@ -37,8 +40,6 @@ var outcomeText = [...][]byte{
 	engine.FailedClosed: []byte("failed_closed"),
 	engine.MissingKey:   []byte("missing_key"),
 }
-
-var modeText = [...][]byte{engine.ModeNone: []byte("none"), engine.ModeRedis: []byte("redis"), engine.ModeMemory: []byte("memory"), engine.ModeLocal: []byte("local")}
 
 // limitName is the limit that the decision is about; "" for none.
 func (r *request) limitName() string {

@@ -20,7 +20,7 @@ const (
 	fastTickMS = 4
 	// slowTickMS is the period otherwise; the first fast tick that finds
 	// nothing pending returns to it.
-	slowTickMS = 1000
+	slowTickMS = 500
 )
 
 // worker is one configuration in one worker: its policy, its pipes to Redis and
@@ -38,6 +38,7 @@ type worker struct {
 	answers  answers
 	logs     throttle
 	memory   engine.Memory
+	control  *control
 	fallback *fallback           // nil where this gateway counts for no limit
 	flights  map[uint64]*request // whose calls are out, by signature
 	// pipe and breaker are the first lane's, for what is about no counter.
@@ -49,6 +50,7 @@ type worker struct {
 	tags    []string // headers that only the plugin may set
 	// clientWarned keeps the word on unknown addresses to one.
 	clientWarned bool
+	served       bool // a request came
 
 	tickMS   uint32
 	view     source.View
@@ -96,6 +98,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	}
 	w.idPrefix = w.randomID()
 	w.fallback = newFallback(w)
+	w.control = newControl(w)
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
 }
@@ -176,6 +179,7 @@ func (w *worker) OnTick() {
 	}
 	now := w.host.Steady()
 	w.probe(now)
+	w.control.tick(now)
 	if w.fallback != nil {
 		w.fallback.tick(now)
 	}
@@ -198,7 +202,7 @@ func (w *worker) OnTick() {
 // host call.
 func (w *worker) now() int64 {
 	if w.engine.NeedsNow() {
-		return w.host.Now()
+		return w.control.callTime()
 	}
 	return 0
 }
@@ -228,6 +232,7 @@ func (w *worker) send(r *request, now int64) error {
 
 // NewHttpContext makes one request's context.
 func (w *worker) NewHttpContext(id uint32) types.HttpContext {
+	w.served = true
 	return w.pool.get(w, id)
 }
 

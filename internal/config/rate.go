@@ -22,6 +22,9 @@ type Rate struct {
 	Name string
 	// ID numbers the rates of a Policy that don't depend on a request, from 0.
 	ID int
+	// Pool says that it is no rate but a pool of Params.Limit units until
+	// Params.UntilMS; see limit.Pool. Only a run-time override makes one.
+	Pool bool
 	// KeyHead and KeyTail begin and end the name of the counter in Redis; see
 	// Limit.AppendKey.
 	KeyHead, KeyTail string

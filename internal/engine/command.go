@@ -8,7 +8,8 @@ import (
 
 // AppendCommand appends the plan's one script call. requestID tells hits apart
 // in storages that keep each; now is the gateway's time in microseconds, which
-// may be 0 unless NeedsNow. full sends the script itself, for a Redis that lacks
+// may be 0 unless NeedsNow, or negative when Redis is to use its own clock
+// whatever the policy says. full sends the script itself, for a Redis that lacks
 // it.
 func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64, full bool) []byte {
 	n := len(p.Charges)
@@ -31,21 +32,25 @@ func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64,
 	for i := range p.Charges {
 		dst = redisproto.AppendBulk(dst, p.Key(i))
 	}
-	if e.policy.Clock == config.ClockGateway {
-		dst = redisproto.AppendBulkInt(dst, now)
-	} else {
-		dst = redisproto.AppendBulkString(dst, "")
-	}
+	dst = e.appendClock(dst, now)
 	dst = redisproto.AppendBulk(dst, requestID)
 	for i := range p.Charges {
 		c := &p.Charges[i]
-		dst = e.appendArgs(dst, c, now)
+		dst = e.appendArgs(dst, c, max(now, -now))
 		if c.Op == OpUndo {
 			dst = redisproto.AppendBulkInt(dst, c.since)
 			dst = redisproto.AppendBulkInt(dst, max(c.Result.Current, 0))
 		}
 	}
 	return dst
+}
+
+// appendClock appends the time that the script takes for now.
+func (e *Engine) appendClock(dst []byte, now int64) []byte {
+	if e.policy.Clock == config.ClockGateway && now >= 0 {
+		return redisproto.AppendBulkInt(dst, now)
+	}
+	return redisproto.AppendBulkString(dst, "")
 }
 
 // appendArgs appends one counter's arguments: algorithm, op, cost, numbers.
@@ -59,7 +64,7 @@ func (e *Engine) appendArgs(dst []byte, c *Charge, now int64) []byte {
 	}
 	var s encodedRate
 	if c.Rate.ID >= 0 {
-		s = e.static[c.Rate.ID]
+		s = e.encoded(c.Rate.ID)
 		dst = append(dst, s.index...)
 	} else { // the request's own rate
 		dst = redisproto.AppendBulkInt(dst, int64(e.script.Index(c.Limit.Algorithm.Script)))
@@ -70,7 +75,7 @@ func (e *Engine) appendArgs(dst []byte, c *Charge, now int64) []byte {
 		return append(dst, s.numbers...)
 	}
 	var room [16]int64
-	return appendNumbers(dst, c.Limit.Algorithm.Args(room[:0], &c.Rate.Params, now))
+	return appendNumbers(dst, c.Algorithm().Args(room[:0], &c.Rate.Params, now))
 }
 
 func appendNumbers(dst []byte, numbers []int64) []byte {
@@ -93,11 +98,7 @@ func (e *Engine) AppendCharge(dst []byte, a *limit.Algorithm, key []byte, args [
 	}
 	dst = redisproto.AppendBulkInt(dst, 1)
 	dst = redisproto.AppendBulk(dst, key)
-	if e.policy.Clock == config.ClockGateway {
-		dst = redisproto.AppendBulkInt(dst, now)
-	} else {
-		dst = redisproto.AppendBulkString(dst, "")
-	}
+	dst = e.appendClock(dst, now)
 	dst = redisproto.AppendBulk(dst, requestID)
 	dst = redisproto.AppendBulkInt(dst, int64(e.script.Index(a.Script)))
 	dst = redisproto.AppendBulkInt(dst, int64(OpCharge))

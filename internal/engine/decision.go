@@ -78,6 +78,10 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 		d.Verdict.Outcome = MissingKey
 		return Decide
 	}
+	if d.Plan.Block != nil {
+		d.Verdict = Verdict{Outcome: Rejected, Mode: ModeOverride}
+		return Decide
+	}
 	if len(d.Plan.Charges) == 0 {
 		return Decide
 	}

@@ -23,6 +23,11 @@ type Engine struct {
 	// static holds, by Rate.ID, what a rate's arguments look like on the wire,
 	// so that a request only copies them.
 	static []encodedRate
+	names  []string // of the script's algorithms
+
+	overrides *overrides    // at run time; nil for none
+	extraFrom int           // ID of the first of their rates
+	extra     []encodedRate // as static, by ID - extraFrom
 }
 
 // encodedRate is a rate's share of the arguments: the algorithm's index before
@@ -46,7 +51,7 @@ func New(p *config.Policy) *Engine {
 			names = append(names, limit.Penalty.Script)
 		}
 	}
-	e := &Engine{policy: p, script: lua.Compose(names...), divides: divides}
+	e := &Engine{policy: p, script: lua.Compose(names...), names: names, divides: divides}
 	e.guard = redisproto.AppendBulkInt(nil, int64(e.script.Index(limit.Penalty.Script)))
 	p.EachRate(e.encode)
 	return e
@@ -57,15 +62,39 @@ func (e *Engine) encode(l *config.Limit, r *config.Rate) {
 	for len(e.static) <= r.ID {
 		e.static = append(e.static, encodedRate{})
 	}
-	s := encodedRate{index: redisproto.AppendBulkInt(nil, int64(e.script.Index(l.Algorithm.Script)))}
-	if r.Params.Calendar != nil {
-		e.needsNow = true
-	} else {
-		for _, a := range l.Algorithm.Args(nil, &r.Params, 0) {
-			s.numbers = redisproto.AppendBulkInt(s.numbers, a)
+	e.needsNow = e.needsNow || r.Params.Calendar != nil
+	e.static[r.ID] = e.encoding(l, r)
+}
+
+// encoding is what a rate looks like on the wire.
+func (e *Engine) encoding(l *config.Limit, r *config.Rate) encodedRate {
+	a := rateAlgorithm(l, r)
+	s := encodedRate{index: redisproto.AppendBulkInt(nil, int64(e.script.Index(a.Script)))}
+	if r.Params.Calendar == nil {
+		for _, n := range a.Args(nil, &r.Params, 0) {
+			s.numbers = redisproto.AppendBulkInt(s.numbers, n)
 		}
 	}
-	e.static[r.ID] = s
+	return s
+}
+
+// encoded is encoding for a rate with an ID.
+func (e *Engine) encoded(id int) encodedRate {
+	if id < len(e.static) {
+		return e.static[id]
+	}
+	return e.extra[id-e.extraFrom]
+}
+
+// NumRates is how many rates have an ID.
+func (e *Engine) NumRates() int { return len(e.static) }
+
+// rateAlgorithm is how a rate of a limit is counted.
+func rateAlgorithm(l *config.Limit, r *config.Rate) *limit.Algorithm {
+	if r.Pool {
+		return limit.Pool
+	}
+	return l.Algorithm
 }
 
 // Policy returns what the engine decides by.
@@ -116,7 +145,7 @@ func (c *Charge) Algorithm() *limit.Algorithm {
 	if c.Guards > 0 {
 		return limit.Penalty
 	}
-	return c.Limit.Algorithm
+	return rateAlgorithm(c.Limit, c.Rate)
 }
 
 // PenaltyParams are the numbers of a guard's counter.

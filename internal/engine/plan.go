@@ -5,6 +5,7 @@ import (
 
 	"sluice/internal/config"
 	"sluice/internal/limit"
+	"sluice/internal/override"
 	"sluice/internal/source"
 )
 
@@ -19,6 +20,12 @@ type Plan struct {
 	OddCosts int
 	// Settles reports that the answer has a say in some charge.
 	Settles bool
+	// Override is a run-time override that had a word; nil for none. Block is the
+	// one that refuses the request: its limit's is then the only charge, which no
+	// command is made of.
+	Override, Block *Override
+	// Pools reports that some charge is a pool's.
+	Pools bool
 	// BodyBytes reports that some charge waits for the request body's length.
 	BodyBytes bool
 
@@ -52,6 +59,47 @@ func (e *Engine) Plan(v *source.View, p *Plan) {
 // add appends a limit's counters; false ends the plan.
 func (e *Engine) add(v *source.View, p *Plan, l *config.Limit) bool {
 	va := l.Variant(v)
+	if e.overrides != nil {
+		if o := e.overrides.limits[l.Index]; o != nil {
+			return e.addOverridden(v, p, l, va, o)
+		}
+	}
+	return e.addVariant(v, p, l, va, nil)
+}
+
+// addOverridden appends the counters of a limit that has overrides at run time,
+// which win over those of the configuration.
+func (e *Engine) addOverridden(v *source.View, p *Plan, l *config.Limit, va *config.Variant, of *ofLimit) bool {
+	start := len(p.keys)
+	var missing bool
+	p.keys, missing = l.Key.Append(p.keys, v)
+	o := of.find(p.keys[start:])
+	p.keys = p.keys[:start]
+	if o == nil || missing && l.Missing != config.MissingShare {
+		return e.addVariant(v, p, l, va, nil)
+	}
+	p.Override = o
+	own := *va
+	switch o.Entry.Kind {
+	case override.Unlimited:
+		return true
+	case override.Block:
+		p.Block = o
+		p.Charges = append(p.Charges[:0], Charge{Limit: l, Rate: &l.Rates[0], Op: OpDecide})
+		return false
+	case override.Shadow:
+		own.Shadow = true
+	default:
+		if o.rates != nil {
+			own.Rates, own.Unlimited = o.rates, false
+		}
+	}
+	return e.addVariant(v, p, l, &own, o)
+}
+
+// addVariant appends the counters of what a limit enforces for the request. o is
+// its override at run time, nil for none.
+func (e *Engine) addVariant(v *source.View, p *Plan, l *config.Limit, va *config.Variant, o *Override) bool {
 	if va.Unlimited {
 		return true
 	}
@@ -68,6 +116,10 @@ func (e *Engine) add(v *source.View, p *Plan, l *config.Limit) bool {
 		if l.RateFrom != nil && r == &l.Rates[0] {
 			r = ownRate(v, l)
 		}
+		if o != nil && o.windows[r.Name] != nil {
+			r = o.windows[r.Name]
+		}
+		p.Pools = p.Pools || r.Pool
 		start := len(p.keys)
 		var values int
 		var missing bool

@@ -32,10 +32,12 @@ const (
 	ModeRedis
 	ModeMemory // a rejection of Redis's that still holds
 	ModeLocal  // the gateway's own counters, while Redis can't answer
+	// ModeOverride is a rejection by a run-time override, which asks nobody.
+	ModeOverride
 )
 
 // String is the mode's name in metrics and logs.
-func (m Mode) String() string { return [...]string{"none", "redis", "memory", "local"}[m] }
+func (m Mode) String() string { return [...]string{"none", "redis", "memory", "local", "override"}[m] }
 
 // Verdict is the decision on one request.
 type Verdict struct {

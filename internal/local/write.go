@@ -86,7 +86,7 @@ func (s *Store) written(sl *slot, delta int64, a added) {
 }
 
 func (s *Store) accounts(c *Counter) bool {
-	return c.Account && !c.Algorithm.Holds && c.Algorithm != limit.Penalty
+	return c.Account && !c.Algorithm.Holds && c.Algorithm != limit.Penalty && c.Algorithm != limit.Pool
 }
 
 // pending is what the counter's record has on its account.
