@@ -100,7 +100,7 @@ func admits(cmd []string) []byte { return decision(serverTime, 1, 1, 1, 19, 1000
 func TestBlockForATime(t *testing.T) {
 	r := newRig(t, callerLimit).controlled()
 	o := newOperator(r.host)
-	o.put("a|mallory", "block", 60_000)
+	o.put("a|mallory", "block", 59_400)
 	r.poll(o)
 	if n := r.host.Metrics.Value("sluice_overrides"); n != 1 {
 		t.Errorf("%d overrides in force", n)
