@@ -82,6 +82,9 @@ func newRoot() *cobra.Command {
 		newDoctor(),
 		newSchema(),
 		newReference(),
+		newSet(),
+		newUnset(),
+		newReset(),
 	)
 	return root
 }

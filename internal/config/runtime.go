@@ -184,8 +184,34 @@ func (p *Policy) naming(l *Limit) naming {
 	return n
 }
 
-// EachRateOf calls f for each of the limit's rates, its overrides' included.
-func (l *Limit) EachRateOf(f func(r *Rate)) { l.eachRate(f) }
+// CheckRate reports why a text is no rate of any limit, or nil.
+func CheckRate(text string) error {
+	if _, message := parseRate(text); message != "" {
+		return errors.New(message)
+	}
+	return nil
+}
+
+// ParseDurationMS reads a duration as a configuration writes it, such as 15min or
+// 7d, and returns milliseconds.
+func ParseDurationMS(text string) (int64, error) {
+	ms, message := parseDuration(text, false)
+	if message != "" {
+		return 0, errors.New(message)
+	}
+	return ms, nil
+}
+
+// EachCounter calls f with what stands for the limit in the name of each of its
+// counters: its own name, and names of windows.
+func (l *Limit) EachCounter(f func(name string)) {
+	f(l.Name)
+	l.eachRate(func(r *Rate) {
+		if r.counter != l.Name {
+			f(r.counter)
+		}
+	})
+}
 
 // Suggest is the name among candidates that was probably meant, or "".
 func Suggest(name string, candidates []string) string { return nearest(name, candidates) }

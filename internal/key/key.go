@@ -147,6 +147,36 @@ func (p Part) append(dst []byte, v *source.View, h *Hasher) ([]byte, bool) {
 	return dst, false
 }
 
+// Given is a value that somebody names for one part of a key.
+type Given struct {
+	Alternative int    // which of the part's sources has it, from 0
+	Value       string // as the source gives it
+	Absent      bool   // the request lacks the part
+}
+
+// AppendGiven appends what Append appends for a request with these values, one
+// for each part.
+func (k *Key) AppendGiven(dst []byte, values []Given) []byte {
+	for i, g := range values {
+		if i > 0 {
+			dst = append(dst, '|')
+		}
+		switch {
+		case g.Absent:
+			dst = append(dst, markAbsent...)
+			continue
+		case g.Alternative > 0:
+			dst = append(append(dst, markAlt...), 'a'+byte(g.Alternative))
+		}
+		if k != nil && k.hasher != nil {
+			dst = k.hasher.appendTail(append(dst, g.Value...), len(dst))
+		} else {
+			dst = AppendValue(dst, g.Value)
+		}
+	}
+	return dst
+}
+
 // escapeTail escapes the value that begins at at.
 func escapeTail(dst []byte, at int) []byte {
 	tail := dst[at:]
