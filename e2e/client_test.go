@@ -54,7 +54,10 @@ func get(url, k string) answer {
 	return send(call{url: url, header: map[string]string{key: k, "x-debug": debugSecret}})
 }
 
-func send(c call) answer {
+func send(c call) answer { return sendBy(client, c) }
+
+// sendBy sends a request by a client.
+func sendBy(client *http.Client, c call) answer {
 	if c.method == "" {
 		c.method = http.MethodGet
 	}

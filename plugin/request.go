@@ -72,7 +72,8 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	step := r.decision.Start(w.engine, &w.view)
 	r.blocked()
 	w.noteClient(&w.view)
-	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted {
+	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted &&
+		r.decision.Plan.Override == nil {
 		return r.pass(types.ActionContinue) // no limit has a word
 	}
 	if r.decided() {

@@ -49,7 +49,8 @@ local r=redis.call('HSCAN',KEYS[1],cursor,'COUNT',500)
 cursor=r[1]
 for i=1,#r[2],2 do
 local f,v=r[2][i],r[2][i+1]
-local e=tonumber(string.match(v,'^(%d+) '))
+local e=string.match(v,'^(%d+) ')
+e=e and tonumber(e)
 if f==ARGV[1] then
 if e and e>ms then old=v end
 elseif e and e>ms then

@@ -19,7 +19,8 @@ cursor=r[1]
 for i=1,#r[2],2 do
 local f,v=r[2][i],r[2][i+1]
 seen=seen+1
-local till=tonumber(string.match(v,'^(%d+) '))
+local till=string.match(v,'^(%d+) ')
+till=till and tonumber(till)
 if not till or #f>2048 or #v>512 or string.find(f,'[%c ]') or string.find(v,'%c') then
 skipped=skipped+1
 elseif till>ms then

@@ -225,11 +225,19 @@ func (f *Flags) Explain(err error) error {
 	case strings.Contains(text, "x509:"), strings.Contains(text, "tls:"):
 		return why("the TLS connection to %s failed (%s): check --tls, --tls-ca and --tls-server-name", f.Addr, text)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return why("Redis at %s didn't answer within %s: check the address, and whether it wants --tls", f.Addr, f.Timeout)
+		return why("Redis at %s didn't answer within %s: check the address, and whether it %s", f.Addr, f.Timeout, f.tlsHint())
 	case strings.Contains(text, "EOF"), strings.Contains(text, "connection reset"):
-		return why("the connection to %s was closed: check that Redis listens there, and whether it wants --tls", f.Addr)
+		return why("the connection to %s was closed: check that Redis listens there, and whether it %s", f.Addr, f.tlsHint())
 	}
 	return why("Redis at %s: %s", f.Addr, text)
+}
+
+// tlsHint is what may be wrong about TLS.
+func (f *Flags) tlsHint() string {
+	if f.TLS {
+		return "speaks TLS on that port"
+	}
+	return "wants --tls"
 }
 
 func firstWord(text string) string {
