@@ -4,9 +4,11 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,6 +165,10 @@ func (o *Operator) List(ctx context.Context) (held []Held, now time.Time, skippe
 			err = engine.CheckOverride(o.Policy, e)
 		}
 		held = append(held, Held{field, e, err})
+	})
+	slices.SortFunc(held, func(a, b Held) int {
+		// A limit's own entry comes before those of its callers.
+		return cmp.Or(cmp.Compare(a.Entry.Name, b.Entry.Name), cmp.Compare(a.Field, b.Field))
 	})
 	return held, time.UnixMicro(us), skipped, nil
 }

@@ -1,6 +1,7 @@
 package luatest
 
 import (
+	"strings"
 	"testing"
 
 	"sluice/internal/limit"
@@ -93,5 +94,64 @@ func TestPoolAndAClockThatStepsBack(t *testing.T) {
 	c.call(epoch-10_000_000, "r", k)
 	if d := c.call(epoch-20_000_000, "r", k).counters[0]; d.Admitted || d.RetryAfterMS != 80_000 {
 		t.Errorf("a third of 2: %+v", d)
+	}
+}
+
+// Facts of a decision as others name them, out of the reply.
+type facts struct {
+	allowed            bool
+	remaining, current int64
+	mode               string
+	retryAfterMS       int64
+}
+
+// factsOf reads them: the mode is which counter was asked, and what it said.
+func factsOf(v verdict, k counter) facts {
+	d := v.counters[0]
+	f := facts{allowed: v.admitted, remaining: d.Remaining, current: d.Current, mode: "normal", retryAfterMS: d.RetryAfterMS}
+	if k.alg == limit.Pool {
+		if f.mode = "degraded"; !d.Admitted {
+			f.mode = "degraded_exhausted"
+		}
+	}
+	return f
+}
+
+// The limit's log and its pool, one after the other: docs/storage.md has the table.
+func TestFactsOfADecision(t *testing.T) {
+	c := newCaller(t, client(t), limit.SlidingLog, limit.Pool)
+	log := counter{alg: limit.SlidingLog, key: freshKey("log1"), p: limit.Params{Limit: 2, WindowMS: 60_000}, cost: 1}
+	spare := poolOf(2)
+	for i, x := range []struct {
+		k    counter
+		want facts
+	}{
+		{log, facts{true, 1, 1, "normal", 0}},
+		{spare, facts{true, 1, 1, "degraded", 0}},
+		{spare, facts{true, 0, 2, "degraded", 0}},
+		{spare, facts{false, 0, 2, "degraded_exhausted", 60_000}},
+		{log, facts{true, 0, 2, "normal", 0}}, // untouched by what was spent meanwhile
+		{log, facts{false, 0, 2, "normal", 60_000}},
+	} {
+		got := factsOf(c.call(epoch+int64(i), "client", x.k), x.k)
+		if late := got.retryAfterMS - 60_000; x.k.alg == limit.SlidingLog && late > 0 && late <= 60 {
+			got.retryAfterMS -= late // the log's tick
+		}
+		if got != x.want {
+			t.Errorf("call %d: %+v, want %+v", i, got, x.want)
+		}
+	}
+	// Bad arguments are an error, and nothing is written.
+	for name, bad := range map[string][]any{
+		"no deadline":           {"", "r", 2, 0, 1, 5, 0},
+		"a deadline of letters": {"", "r", 2, 0, 1, 5, "soon"},
+		"units below 0":         {"", "r", 2, 0, 1, -1, poolEnd},
+		"too few":               {"", "r", 2, 0, 1, 5},
+	} {
+		k := freshKey("pool1")
+		err := c.rdb.EvalSha(ctx, c.script.SHA, []string{k}, bad...).Err()
+		if err == nil || !strings.HasPrefix(err.Error(), "ERR sluice: ") || c.rdb.Exists(ctx, k).Val() != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
