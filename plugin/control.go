@@ -31,7 +31,7 @@ const (
 // ends.
 type control struct {
 	w     *worker
-	names [3]string
+	names [4]string
 
 	nextAt int64 // steady: when something is due
 	polls  uint64
@@ -49,19 +49,24 @@ type control struct {
 }
 
 // Names of the control's shared data: whose turn to poll it is, what the last
-// poll measured, and the list.
+// poll measured, the list, and whether the gateway's clock is known to be wrong.
 const (
 	controlTurn = iota
 	controlState
 	controlList
+	controlDegraded
 )
 
 func newControl(w *worker) *control {
 	c := &control{w: w, base: w.engine, nextID: w.engine.NumRates()}
 	r := &w.policy.Redis
 	scope := strconv.FormatUint(fingerprint([]byte(r.Cluster+"\x00"+r.Prefix+"\x00"+strconv.FormatInt(r.DB, 10))), 16)
-	for i, name := range [...]string{"poll", "state", "overrides"} {
+	for i, name := range [...]string{"poll", "state", "overrides", "degraded"} {
 		c.names[i] = "sluice." + name + "." + scope
+	}
+	if !w.policy.RuntimeOverrides {
+		c.skew.unknown = true
+		return c
 	}
 	c.read()
 	return c
@@ -70,7 +75,7 @@ func newControl(w *worker) *control {
 // tick reads what another worker was told, ends what is over and, in its turn,
 // polls. It runs on every tick and does something a few times a second.
 func (c *control) tick(now int64) {
-	if now < c.nextAt {
+	if now < c.nextAt || !c.w.policy.RuntimeOverrides {
 		return
 	}
 	c.nextAt = now + controlEveryUS

@@ -481,3 +481,56 @@ func TestAThousandOverrides(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 }
+
+// While Redis is away each gateway spends its part of a pool, and nothing of it is
+// charged in Redis afterwards.
+func TestPoolWhileRedisIsAway(t *testing.T) {
+	r := newRig(t, `{"gateways":2,"redis":{"retry":{"times":0}},"limits":[{"name":"a","key":"header:x-u","rate":"20/min","on_error":"local"}]}`).controlled()
+	o := newOperator(r.host)
+	o.put("a", "pool 6", 60_000)
+	r.poll(o)
+	r.away(true)
+	admitted := 0
+	for range 10 {
+		x := r.request(get("/", "x-u", "1")...)
+		if x.passed() {
+			admitted++
+		}
+		if mode := string(x.req.FilterState["sluice.mode"]); mode != "local" {
+			t.Fatalf("mode %q", mode)
+		}
+	}
+	if admitted != 3 {
+		t.Errorf("%d admitted, want the share of 6 for two gateways", admitted)
+	}
+	r.away(false)
+	for range 100 {
+		r.tick(100)
+		for _, cmd := range r.sent() {
+			switch {
+			case cmd[0] == "PING":
+				r.reply([]byte("+PONG\r\n"))
+			case strings.HasSuffix(cmd[3], ":set1"):
+				r.reply(o.answer(cmd[4]))
+			default:
+				t.Fatalf("charged %q", cmd)
+			}
+		}
+	}
+}
+
+// Who doesn't want limits changed through Redis says so, and nothing is asked.
+func TestWithoutRuntimeOverrides(t *testing.T) {
+	r := newRig(t, strings.Replace(gatewayClock, `"clock"`, `"runtime_overrides":false,"gateways":1,"clock"`, 1)).controlled()
+	o := newOperator(r.host)
+	o.at = func() int64 { return r.host.Clock + 5_000_000 }
+	if got := r.clockSent(o, "u"); got != us(r.host.Clock) {
+		t.Errorf("time %q, want the gateway's", got)
+	}
+	for range 10 {
+		r.tick(500)
+		if cmds := r.sent(); len(cmds) != 0 {
+			t.Fatalf("asked %q", cmds)
+		}
+	}
+}

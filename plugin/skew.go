@@ -38,7 +38,7 @@ func (c *control) measure(steady int64) {
 	case s.degraded:
 		if s.good++; s.good >= goodPolls {
 			s.degraded = false
-			c.w.host.Log(host.Info, "sluice: this gateway's clock agrees with Redis's again: limits are counted by it")
+			c.say(host.Info, "sluice: this gateway's clock agrees with Redis's again: limits are counted by it")
 		}
 	}
 }
@@ -48,7 +48,26 @@ func (c *control) degrade(off int64) {
 		return
 	}
 	c.skew.degraded, c.skew.good = true, 0
-	c.w.host.Log(host.Warn, "sluice: this gateway's clock is "+strconv.FormatInt(off/1000, 10)+" ms off Redis's: degraded, limits are counted by Redis's clock until it is right")
+	c.say(host.Warn, "sluice: this gateway's clock is "+strconv.FormatInt(off/1000, 10)+" ms off Redis's: degraded, limits are counted by Redis's clock until it is right")
+}
+
+// say logs a change of the degraded state: of all workers the first that notices.
+func (c *control) say(l host.Level, line string) {
+	h := c.w.host
+	state := []byte{0}
+	if c.skew.degraded {
+		state[0] = 1
+	}
+	v, cas, s := h.SharedData(c.names[controlDegraded])
+	if s != host.OK {
+		cas, v = createOnly, []byte{0}
+	}
+	if len(v) == 1 && v[0] == state[0] {
+		return
+	}
+	if h.SetSharedData(c.names[controlDegraded], state, cas) == host.OK {
+		h.Log(l, line)
+	}
 }
 
 // callTime is the time that a call to Redis takes for now, us since the epoch:

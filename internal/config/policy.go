@@ -22,6 +22,9 @@ type Policy struct {
 	// Source is how sources read a request.
 	Source source.Options
 	Clock  Clock
+	// RuntimeOverrides has gateways ask Redis for overrides at run time, and for its
+	// clock.
+	RuntimeOverrides bool
 	// OnError is what happens when Redis can't answer; a limit has its own copy.
 	OnError OnError
 	// Headers are the families of headers that every answer gets.
@@ -150,6 +153,8 @@ var policyTable = &table[Policy]{
 			func(t *Policy, v bool) { t.CountPreflights = v }),
 		row("clock", enum([]choice[Clock]{{"redis", ClockRedis}, {"gateway", ClockGateway}}), `"redis"`, "Whose time counts.",
 			func(t *Policy, v Clock) { t.Clock = v }),
+		row("runtime_overrides", boolean(), "true", "Whether a gateway asks Redis once a second for what `sluice set` said, and compares its clock with Redis's.",
+			func(t *Policy, v bool) { t.RuntimeOverrides = v }),
 		row("on_error", onErrorKind(), `"local"`, "What happens when Redis can't answer: the gateway counts its share of the limit by itself, or all requests are let through, or all are refused.",
 			func(t *Policy, v OnError) { t.OnError = v }),
 		row("headers", headerFamilies(), `["ratelimit", "x-ratelimit"]`, "Families of headers on every answer; `[]` for none.",

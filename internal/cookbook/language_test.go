@@ -18,7 +18,7 @@ import (
 var connection = []string{
 	"redis.cluster", "redis.link", "redis.topology", "redis.username", "redis.password_env", "redis.password",
 	"redis.db", "redis.timeout", "redis.retry", "retry.times", "retry.after",
-	"configuration.gateways", "configuration.clock",
+	"configuration.gateways", "configuration.clock", "configuration.runtime_overrides",
 }
 
 // Every field, algorithm and source of the language is in some recipe.

@@ -137,9 +137,11 @@ func penaltyShare(s *Share, p *Params) bool {
 	return true
 }
 
-// poolShare is a part of a pool's units, for as long as the pool lasts.
+// poolShare is a part of a pool's units, for as long as the pool lasts. What is
+// above the part never is admitted: no window ends that it could be charged to.
 func poolShare(s *Share, p *Params) bool {
 	s.kind = shareOfPeriod
+	s.whole = s.part
 	s.period = period{p: Params{Limit: s.part, UntilMS: p.UntilMS}, bounds: poolBounds}
 	return true
 }

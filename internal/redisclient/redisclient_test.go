@@ -101,16 +101,16 @@ func TestSilence(t *testing.T) {
 
 func TestWrongFlags(t *testing.T) {
 	for line, says := range map[string]string{
-		"--redis nowhere":                          "no host:port",
-		"--redis :6379":                            "no host:port",
-		"--redis a:x":                              "port from 1 to 65535",
-		"--redis a:1,b:2":                          "say --cluster",
-		"--db 1 --cluster":                         "database 0",
-		"--db -1":                                  "0 or more",
-		"--tls-ca x":                               "without --tls",
-		"--tls --tls-ca /nonexistent":              "--tls-ca",
-		"--tls --tls-ca /dev/null":                 "no PEM",
-		"--tls --tls-cert a":                       "go together",
+		"--redis nowhere":             "no host:port",
+		"--redis :6379":               "no host:port",
+		"--redis a:x":                 "port from 1 to 65535",
+		"--redis a:1,b:2":             "say --cluster",
+		"--db 1 --cluster":            "database 0",
+		"--db -1":                     "0 or more",
+		"--tls-ca x":                  "without --tls",
+		"--tls --tls-ca /nonexistent": "--tls-ca",
+		"--tls --tls-ca /dev/null":    "no PEM",
+		"--tls --tls-cert a":          "go together",
 		"--tls --tls-cert /dev/null --tls-key /no": "--tls-cert, --tls-key",
 	} {
 		_, err := flags(t, strings.Fields(line)...).Connect(t.Context())
