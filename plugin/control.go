@@ -33,8 +33,9 @@ type control struct {
 	w     *worker
 	names [4]string
 
-	nextAt int64 // steady: when something is due
-	polls  uint64
+	nextAt  int64 // steady: when something is due
+	polls   uint64
+	refused bool // Redis answered the last poll by an error
 	// offset is Redis's time less the steady clock, us. It is known once measured
 	// is true.
 	offset   int64
@@ -138,7 +139,8 @@ func (p polled) Done(reply redisproto.Value, err error) {
 	if reply.Kind == redisproto.Error {
 		c.skew.unknown = !c.measured
 		w.metrics.overrideErrors.add(1)
-		if w.logs.allow(w.host.Steady(), "overrides") {
+		if !c.refused {
+			c.refused = true // one line, until it is answered again
 			w.host.Log(host.Warn, "sluice: Redis doesn't tell the run-time overrides: "+string(reply.Str))
 		}
 		return
@@ -151,7 +153,7 @@ func (p polled) Done(reply redisproto.Value, err error) {
 	}
 	// Redis read its clock somewhere between sending and now.
 	c.offset = at - p.sent - (now-p.sent)/2
-	c.measured, c.skew.unknown = true, false
+	c.measured, c.skew.unknown, c.refused = true, false, false
 	c.polls++
 	changed := string(reply.Elems[1].Str) != c.digest
 	if changed {
