@@ -31,16 +31,17 @@ func deps(t *testing.T, pkg string) map[string]bool {
 // may know those named here, of this module, and no others.
 func TestDependencyDirections(t *testing.T) {
 	allowed := map[string][]string{
-		"sluice/redisproto":      {},
-		"sluice/lua":             {},
-		"sluice/internal/limit":  {},
-		"sluice/internal/source": {},
-		"sluice/internal/key":    {"internal/source", "internal/limit"},
-		"sluice/internal/match":  {"internal/source"},
-		"sluice/internal/config": {"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
-		"sluice/internal/engine": {"internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "redisproto", "lua"},
-		"sluice/internal/link":   {"redisproto"},
-		"sluice/internal/host":   {"internal/goabi"},
+		"sluice/redisproto":          {},
+		"sluice/lua":                 {},
+		"sluice/internal/limit":      {},
+		"sluice/internal/limit/zone": {"internal/limit"},
+		"sluice/internal/source":     {},
+		"sluice/internal/key":        {"internal/source", "internal/limit"},
+		"sluice/internal/match":      {"internal/source"},
+		"sluice/internal/config":     {"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
+		"sluice/internal/engine":     {"internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "redisproto", "lua"},
+		"sluice/internal/link":       {"redisproto"},
+		"sluice/internal/host":       {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
 			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "redisproto", "lua",
