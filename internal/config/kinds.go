@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,23 +113,30 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	return kind[V]{
 		typ: &Type{Kind: TextType, Enum: words},
 		parse: func(p *parser, v gjson.Result) (V, bool) {
+			if i := oneOf(p, v, words, planned); i >= 0 {
+				return choices[i].value, true
+			}
 			var none V
-			if v.Type != gjson.String {
-				return none, p.want(v, listed(words))
-			}
-			for _, c := range choices {
-				if c.word == v.Str {
-					return c.value, true
-				}
-			}
-			for _, w := range planned {
-				if w == v.Str {
-					return none, p.fail(v, w+" is not supported yet")
-				}
-			}
-			return none, p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+			return none, false
 		},
 	}
+}
+
+// oneOf returns which of words v is. It reports any other text and returns -1.
+func oneOf(p *parser, v gjson.Result, words, planned []string) int {
+	if v.Type != gjson.String {
+		p.want(v, listed(words))
+		return -1
+	}
+	if i := slices.Index(words, v.Str); i >= 0 {
+		return i
+	}
+	if slices.Contains(planned, v.Str) {
+		p.fail(v, v.Str+" is not supported yet")
+		return -1
+	}
+	p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+	return -1
 }
 
 func quote(s string) string { return strconv.Quote(short(s)) }

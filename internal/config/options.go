@@ -128,7 +128,7 @@ func optionRows() []field[draft] {
 			}
 			t.options[o.name] = s
 		})
-		r.soon = !taken(o.name)
+		r.row.soon = !taken(o.name)
 		rows = append(rows, r)
 	}
 	return rows

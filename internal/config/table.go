@@ -1,8 +1,8 @@
 package config
 
 import (
-	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 )
@@ -13,38 +13,46 @@ type kind[V any] struct {
 	parse func(p *parser, v gjson.Result) (V, bool)
 }
 
-// field is one row of an object's table. It is the only place where the field
-// is declared: parsing, schema and reference all come from it.
-type field[T any] struct {
+// field is one row of the table of a T. It is the only place where the field is
+// declared: parsing, schema and reference all come from it.
+type field[T any] struct{ row anyField }
+
+// anyField is a field of some table. What reads tables doesn't know what they
+// fill, so that the compiler makes one of it and not one for each.
+type anyField struct {
 	info Field
-	// set reads v into t.
-	set func(p *parser, v gjson.Result, t *T)
+	// set reads v into what t points to.
+	set func(p *parser, v gjson.Result, t any)
 	// soon marks a field of the language that the engine doesn't know yet.
 	soon bool
 }
 
 // row makes a field. def is the default as JSON, or "" for none.
 func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V)) field[T] {
-	return field[T]{
-		info: Field{Name: name, Type: k.typ, Default: def, Doc: doc},
-		set: func(p *parser, v gjson.Result, t *T) {
+	f := anyField{
+		info: Field{Name: name, Default: def},
+		set: func(p *parser, v gjson.Result, t any) {
 			if x, ok := k.parse(p, v); ok {
-				set(t, x)
+				set(t.(*T), x)
 			}
 		},
 	}
+	if described {
+		f.info.Type, f.info.Doc = k.typ, doc
+	}
+	return field[T]{f}
 }
 
 // must marks a field that has to be given.
 func must[T any](f field[T]) field[T] {
-	f.info.Required = true
+	f.row.info.Required = true
 	return f
 }
 
 // soon marks a field that is read and checked but that nothing obeys yet: to
 // accept it would be a lie.
 func soon[T any](f field[T]) field[T] {
-	f.soon = true
+	f.row.soon = true
 	return f
 }
 
@@ -64,21 +72,17 @@ type table[T any] struct {
 	defaults T
 }
 
+// rows are the fields of the table.
+func (o *table[T]) rows() []anyField {
+	// A field[T] is an anyField and nothing else.
+	return unsafe.Slice((*anyField)(unsafe.Pointer(unsafe.SliceData(o.fields))), len(o.fields))
+}
+
 // zero returns a T with every default set. What its fields point to is shared,
 // and never written to.
-func (o *table[T]) zero() T {
-	o.once.Do(func() {
-		p := &parser{policy: new(Policy)}
-		for i := range o.fields {
-			if f := &o.fields[i]; f.info.Default != "" {
-				f.set(p, gjson.Parse(f.info.Default), &o.defaults)
-			}
-		}
-		if p.total > 0 {
-			panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
-		}
-	})
-	return o.defaults
+func (o *table[T]) zero() *T {
+	o.once.Do(func() { setDefaults(o.name, o.rows(), &o.defaults) })
+	return &o.defaults
 }
 
 // parse reads an object. It reports all that is wrong and returns false when
@@ -92,74 +96,12 @@ func (o *table[T]) parse(p *parser, v gjson.Result) (T, bool) {
 // parseInto is parse into a place that fields can see while later ones are
 // read.
 func (o *table[T]) parseInto(p *parser, v gjson.Result, t *T) bool {
-	before := p.failures()
-	*t = o.zero()
-	if !v.IsObject() {
-		return p.want(v, "an object")
+	*t = *o.zero()
+	var finish func(given func(name string) gjson.Result)
+	if o.finish != nil {
+		finish = func(given func(name string) gjson.Result) { o.finish(p, v, given, t) }
 	}
-	var buf [40]gjson.Result
-	given := buf[:]
-	if len(o.fields) > len(buf) {
-		given = make([]gjson.Result, len(o.fields))
-	}
-	v.ForEach(func(k, val gjson.Result) bool {
-		for i := range o.fields {
-			if o.fields[i].info.Name == k.Str {
-				given[i] = val
-				return true
-			}
-		}
-		o.unknown(p, k)
-		return true
-	})
-	for i := range o.fields {
-		f := &o.fields[i]
-		switch {
-		case !given[i].Exists():
-			if f.info.Required {
-				p.failField(v, f.info.Name, "is required", "")
-			}
-		case f.soon && !p.all:
-			p.failField(given[i], f.info.Name, "not supported yet", "")
-		case given[i].Type == gjson.Null:
-			p.failField(given[i], f.info.Name, "has no value", "")
-		default:
-			p.in(f.info.Name)
-			f.set(p, given[i], t)
-			p.out()
-		}
-	}
-	if o.finish != nil && !(o.whole && p.failures() > before) {
-		o.finish(p, v, func(name string) gjson.Result {
-			for i := range o.fields {
-				if o.fields[i].info.Name == name {
-					return given[i]
-				}
-			}
-			return gjson.Result{}
-		}, t)
-	}
-	return p.failures() == before
-}
-
-func (o *table[T]) unknown(p *parser, k gjson.Result) {
-	if p.full() {
-		p.failField(k, k.Str, "unknown field", "")
-		return
-	}
-	names := make([]string, 0, len(o.fields))
-	for i := range o.fields {
-		if !o.fields[i].soon || p.all {
-			names = append(names, o.fields[i].info.Name)
-		}
-	}
-	s := nearest(strings.ToLower(strings.ReplaceAll(k.Str, "-", "_")), names)
-	for _, n := range names {
-		if strings.EqualFold(strings.ReplaceAll(k.Str, "-", "_"), n) {
-			s = n
-		}
-	}
-	p.failField(k, k.Str, "unknown field", s)
+	return parseFields(p, v, o.rows(), t, o.whole, finish)
 }
 
 // kind is the table as a field's type.
@@ -168,11 +110,8 @@ func (o *table[T]) kind() kind[T] {
 }
 
 func (o *table[T]) typ() *Type {
-	obj := &Object{Name: o.name, Doc: o.doc}
-	for i := range o.fields {
-		if !o.fields[i].soon {
-			obj.Fields = append(obj.Fields, o.fields[i].info)
-		}
+	if !described {
+		return nil
 	}
-	return &Type{Kind: ObjectType, Object: obj}
+	return objectType(o.name, o.doc, o.rows())
 }
