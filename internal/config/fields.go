@@ -11,7 +11,8 @@ func setDefaults(name string, fields []anyField, t any) {
 	p := &parser{policy: new(Policy)}
 	for i := range fields {
 		if f := &fields[i]; f.info.Default != "" {
-			f.set(p, gjson.Parse(f.info.Default), t)
+			v := gjson.Parse(f.info.Default)
+			f.set(p, &v, t)
 		}
 	}
 	if p.total > 0 {
@@ -23,13 +24,16 @@ func setDefaults(name string, fields []anyField, t any) {
 // finish, which may be nil, comes last; whole keeps it for objects whose fields
 // are all right. It reports all that is wrong and returns false when something
 // was.
-func parseFields(p *parser, v gjson.Result, fields []anyField, t any, whole bool, finish func(given func(name string) gjson.Result)) bool {
+func parseFields(p *parser, v *gjson.Result, fields []anyField, t any, whole bool, finish func(given func(name string) *gjson.Result)) bool {
 	before := p.failures()
 	if !v.IsObject() {
 		return p.want(v, "an object")
 	}
-	given := make([]gjson.Result, len(fields))
-	v.ForEach(func(k, val gjson.Result) bool {
+	given := make([]*gjson.Result, len(fields))
+	for i := range given {
+		given[i] = absent
+	}
+	each(v, func(k, val *gjson.Result) bool {
 		if i := find(fields, k.Str); i >= 0 {
 			given[i] = val
 		} else {
@@ -55,15 +59,18 @@ func parseFields(p *parser, v gjson.Result, fields []anyField, t any, whole bool
 		}
 	}
 	if finish != nil && !(whole && p.failures() > before) {
-		finish(func(name string) gjson.Result {
+		finish(func(name string) *gjson.Result {
 			if i := find(fields, name); i >= 0 {
 				return given[i]
 			}
-			return gjson.Result{}
+			return absent
 		})
 	}
 	return p.failures() == before
 }
+
+// absent is the value of a field that isn't given.
+var absent = new(gjson.Result)
 
 // find returns the position of a field, or -1.
 func find(fields []anyField, name string) int {
@@ -75,7 +82,7 @@ func find(fields []anyField, name string) int {
 	return -1
 }
 
-func unknownField(p *parser, k gjson.Result, fields []anyField) {
+func unknownField(p *parser, k *gjson.Result, fields []anyField) {
 	if p.full() {
 		p.failField(k, k.Str, "unknown field", "")
 		return

@@ -14,7 +14,7 @@ import (
 const maxExact = 1 << 53
 
 // wholeNumber reads an integer, however it is written: 1000, 1e3, 1000.0.
-func wholeNumber(v gjson.Result) (int64, bool) {
+func wholeNumber(v *gjson.Result) (int64, bool) {
 	if v.Type != gjson.Number {
 		return 0, false
 	}
@@ -29,10 +29,12 @@ func wholeNumber(v gjson.Result) (int64, bool) {
 }
 
 // integer is a whole number from lo to hi.
+//
+//go:noinline
 func integer(lo, hi int64) kind[int64] {
 	return kind[int64]{
 		typ: &Type{Kind: IntegerType, Name: "number", Min: lo, Max: hi},
-		parse: func(p *parser, v gjson.Result) (int64, bool) {
+		parse: func(p *parser, v *gjson.Result) (int64, bool) {
 			span := "a whole number from " + strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10)
 			if v.Type != gjson.Number {
 				return 0, p.want(v, span)
@@ -55,10 +57,12 @@ func short(s string) string {
 }
 
 // boolean is true or false.
+//
+//go:noinline
 func boolean() kind[bool] {
 	return kind[bool]{
 		typ: &Type{Kind: BooleanType},
-		parse: func(p *parser, v gjson.Result) (bool, bool) {
+		parse: func(p *parser, v *gjson.Result) (bool, bool) {
 			if v.Type != gjson.True && v.Type != gjson.False {
 				return false, p.want(v, "true or false")
 			}
@@ -68,6 +72,8 @@ func boolean() kind[bool] {
 }
 
 // text is a text; check, which may be nil, says what is wrong with one.
+//
+//go:noinline
 func text(t Type, check func(s string) string) kind[string] {
 	t.Kind = TextType
 	what := "a text"
@@ -76,7 +82,7 @@ func text(t Type, check func(s string) string) kind[string] {
 	}
 	return kind[string]{
 		typ: &t,
-		parse: func(p *parser, v gjson.Result) (string, bool) {
+		parse: func(p *parser, v *gjson.Result) (string, bool) {
 			if v.Type != gjson.String {
 				return "", p.want(v, what)
 			}
@@ -105,6 +111,8 @@ type choice[V any] struct {
 }
 
 // enum is one of several words. Those in planned don't work yet.
+//
+//go:noinline
 func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	words := make([]string, len(choices))
 	for i, c := range choices {
@@ -112,7 +120,7 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	}
 	return kind[V]{
 		typ: &Type{Kind: TextType, Enum: words},
-		parse: func(p *parser, v gjson.Result) (V, bool) {
+		parse: func(p *parser, v *gjson.Result) (V, bool) {
 			if i := oneOf(p, v, words, planned); i >= 0 {
 				return choices[i].value, true
 			}
@@ -123,7 +131,7 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 }
 
 // oneOf returns which of words v is. It reports any other text and returns -1.
-func oneOf(p *parser, v gjson.Result, words, planned []string) int {
+func oneOf(p *parser, v *gjson.Result, words, planned []string) int {
 	if v.Type != gjson.String {
 		p.want(v, listed(words))
 		return -1
@@ -151,17 +159,19 @@ func listed(words []string) string {
 }
 
 // list is a list of at least least items.
+//
+//go:noinline
 func list[V any](k kind[V], least int) kind[[]V] {
 	return kind[[]V]{
 		typ: &Type{Kind: ListType, Items: k.typ, MinLen: least},
-		parse: func(p *parser, v gjson.Result) ([]V, bool) {
+		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
 			if !v.IsArray() {
 				return nil, p.want(v, "a list")
 			}
 			before := p.failures()
 			var out []V
 			i := 0
-			v.ForEach(func(_, item gjson.Result) bool {
+			each(v, func(_, item *gjson.Result) bool {
 				p.item(i)
 				if x, ok := k.parse(p, item); ok {
 					out = append(out, x)
@@ -179,11 +189,13 @@ func list[V any](k kind[V], least int) kind[[]V] {
 }
 
 // oneOrList is a value or a non-empty list of them.
+//
+//go:noinline
 func oneOrList[V any](k kind[V]) kind[[]V] {
 	l := list(k, 1)
 	return kind[[]V]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{k.typ, l.typ}},
-		parse: func(p *parser, v gjson.Result) ([]V, bool) {
+		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
 			if v.IsArray() {
 				return l.parse(p, v)
 			}
@@ -194,8 +206,10 @@ func oneOrList[V any](k kind[V]) kind[[]V] {
 }
 
 // mapped is a kind read as another, then turned into a V.
-func mapped[U, V any](k kind[U], f func(p *parser, v gjson.Result, u U) (V, bool)) kind[V] {
-	return kind[V]{typ: k.typ, parse: func(p *parser, v gjson.Result) (V, bool) {
+//
+//go:noinline
+func mapped[U, V any](k kind[U], f func(p *parser, v *gjson.Result, u U) (V, bool)) kind[V] {
+	return kind[V]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (V, bool) {
 		u, ok := k.parse(p, v)
 		if !ok {
 			var none V

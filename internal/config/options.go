@@ -30,8 +30,10 @@ const (
 )
 
 // optionKind is a kind whose value f puts into the numbers.
+//
+//go:noinline
 func optionKind[V any](k kind[V], f func(p *limit.Params, v V)) kind[setter] {
-	return mapped(k, func(_ *parser, _ gjson.Result, v V) (setter, bool) {
+	return mapped(k, func(_ *parser, _ *gjson.Result, v V) (setter, bool) {
 		return func(p *limit.Params) { f(p, v) }, true
 	})
 }
@@ -79,8 +81,10 @@ var weekdays = []choice[int64]{
 }
 
 // timezone is the IANA name of a time zone.
+//
+//go:noinline
 func timezone() kind[*limit.Zone] {
-	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v gjson.Result, s string) (*limit.Zone, bool) {
+	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v *gjson.Result, s string) (*limit.Zone, bool) {
 		z, err := zone.Load(s)
 		if err != nil {
 			return nil, p.fail(v, err.Error())
@@ -90,8 +94,10 @@ func timezone() kind[*limit.Zone] {
 }
 
 // clockTime is a time of day to the minute, as seconds after midnight.
+//
+//go:noinline
 func clockTime() kind[int64] {
-	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v gjson.Result, s string) (int64, bool) {
+	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
 		if !isClockTime(s) {
 			return 0, p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
 		}
@@ -135,7 +141,7 @@ func optionRows() []field[draft] {
 }
 
 // checkOptions reports options that a limit has and its algorithm doesn't take.
-func checkOptions(p *parser, given func(string) gjson.Result, a *limit.Algorithm) {
+func checkOptions(p *parser, given func(string) *gjson.Result, a *limit.Algorithm) {
 	for i := range options {
 		o := &options[i]
 		if v := given(o.name); v.Exists() && !takes(a, o.name) {

@@ -88,7 +88,7 @@ var redisTable = &table[Redis]{
 		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
 			func(t *Redis, v string) { t.Prefix = v }),
 	},
-	finish: func(p *parser, _ gjson.Result, given func(string) gjson.Result, t *Redis) {
+	finish: func(p *parser, _ *gjson.Result, given func(string) *gjson.Result, t *Redis) {
 		if t.Password != "" && t.PasswordEnv != "" {
 			p.failField(given("password"), "password", "can't be given together with password_env", "")
 		}

@@ -10,7 +10,7 @@ import (
 // kind is a type that fields can have: how it is read, and how it is described.
 type kind[V any] struct {
 	typ   *Type
-	parse func(p *parser, v gjson.Result) (V, bool)
+	parse func(p *parser, v *gjson.Result) (V, bool)
 }
 
 // field is one row of the table of a T. It is the only place where the field is
@@ -22,16 +22,18 @@ type field[T any] struct{ row anyField }
 type anyField struct {
 	info Field
 	// set reads v into what t points to.
-	set func(p *parser, v gjson.Result, t any)
+	set func(p *parser, v *gjson.Result, t any)
 	// soon marks a field of the language that the engine doesn't know yet.
 	soon bool
 }
 
 // row makes a field. def is the default as JSON, or "" for none.
+//
+//go:noinline
 func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V)) field[T] {
 	f := anyField{
 		info: Field{Name: name, Default: def},
-		set: func(p *parser, v gjson.Result, t any) {
+		set: func(p *parser, v *gjson.Result, t any) {
 			if x, ok := k.parse(p, v); ok {
 				set(t.(*T), x)
 			}
@@ -44,6 +46,8 @@ func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V))
 }
 
 // must marks a field that has to be given.
+//
+//go:noinline
 func must[T any](f field[T]) field[T] {
 	f.row.info.Required = true
 	return f
@@ -51,6 +55,8 @@ func must[T any](f field[T]) field[T] {
 
 // soon marks a field that is read and checked but that nothing obeys yet: to
 // accept it would be a lie.
+//
+//go:noinline
 func soon[T any](f field[T]) field[T] {
 	f.row.soon = true
 	return f
@@ -66,7 +72,7 @@ type table[T any] struct {
 	whole bool
 	// finish checks what concerns several fields, after all were read. given
 	// finds a field's value in the text; it doesn't exist when absent.
-	finish func(p *parser, v gjson.Result, given func(name string) gjson.Result, t *T)
+	finish func(p *parser, v *gjson.Result, given func(name string) *gjson.Result, t *T)
 
 	once     sync.Once
 	defaults T
@@ -87,7 +93,9 @@ func (o *table[T]) zero() *T {
 
 // parse reads an object. It reports all that is wrong and returns false when
 // something was.
-func (o *table[T]) parse(p *parser, v gjson.Result) (T, bool) {
+//
+//go:noinline
+func (o *table[T]) parse(p *parser, v *gjson.Result) (T, bool) {
 	var t T
 	ok := o.parseInto(p, v, &t)
 	return t, ok
@@ -95,16 +103,18 @@ func (o *table[T]) parse(p *parser, v gjson.Result) (T, bool) {
 
 // parseInto is parse into a place that fields can see while later ones are
 // read.
-func (o *table[T]) parseInto(p *parser, v gjson.Result, t *T) bool {
+func (o *table[T]) parseInto(p *parser, v *gjson.Result, t *T) bool {
 	*t = *o.zero()
-	var finish func(given func(name string) gjson.Result)
+	var finish func(given func(name string) *gjson.Result)
 	if o.finish != nil {
-		finish = func(given func(name string) gjson.Result) { o.finish(p, v, given, t) }
+		finish = func(given func(name string) *gjson.Result) { o.finish(p, v, given, t) }
 	}
 	return parseFields(p, v, o.rows(), t, o.whole, finish)
 }
 
 // kind is the table as a field's type.
+//
+//go:noinline
 func (o *table[T]) kind() kind[T] {
 	return kind[T]{typ: o.typ(), parse: o.parse}
 }
