@@ -64,11 +64,12 @@
 package lua
 
 import (
-	"crypto/sha1"
 	"embed"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/internal/digest"
 )
 
 // What a call does with a counter.
@@ -130,7 +131,7 @@ func Compose(names ...string) Script {
 // bring fmt into the module.
 func sha(source string) string {
 	const digits = "0123456789abcdef"
-	sum := sha1.Sum([]byte(source))
+	sum := digest.SHA1([]byte(source))
 	hex := make([]byte, 0, 2*len(sum))
 	for _, b := range sum {
 		hex = append(hex, digits[b>>4], digits[b&15])

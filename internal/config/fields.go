@@ -2,29 +2,32 @@ package config
 
 import (
 	"strings"
+	"sync"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 )
 
-// setDefaults sets the defaults of fields in what t points to.
-func setDefaults(name string, fields []anyField, t any) {
-	p := &parser{policy: new(Policy)}
-	for i := range fields {
-		if f := &fields[i]; f.info.Default != "" {
-			v := gjson.Parse(f.info.Default)
-			f.set(p, &v, t)
+// setDefaults sets the defaults of a table's fields in what t points to, once.
+func (o *anyTable) setDefaults(once *sync.Once, t unsafe.Pointer) {
+	once.Do(func() {
+		p := &parser{policy: new(Policy)}
+		for i := range o.fields {
+			if f := &o.fields[i]; f.info.Default != "" {
+				v := gjson.Parse(f.info.Default)
+				f.set(p, &v, t)
+			}
 		}
-	}
-	if p.total > 0 {
-		panic("config: " + name + ": a default that isn't allowed: " + p.errs.Error())
-	}
+		if p.total > 0 {
+			panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
+		}
+	})
 }
 
-// parseFields reads an object into what t points to, which has its defaults.
-// finish, which may be nil, comes last; whole keeps it for objects whose fields
-// are all right. It reports all that is wrong and returns false when something
-// was.
-func parseFields(p *parser, v *gjson.Result, fields []anyField, t any, whole bool, finish func(given func(name string) *gjson.Result)) bool {
+// parse reads an object into what t points to, which has its defaults. It
+// reports all that is wrong and returns false when something was.
+func (o *anyTable) parse(p *parser, v *gjson.Result, t unsafe.Pointer) bool {
+	fields := o.fields
 	before := p.failures()
 	if !v.IsObject() {
 		return p.want(v, "an object")
@@ -58,13 +61,13 @@ func parseFields(p *parser, v *gjson.Result, fields []anyField, t any, whole boo
 			p.out()
 		}
 	}
-	if finish != nil && !(whole && p.failures() > before) {
-		finish(func(name string) *gjson.Result {
+	if o.finish != nil && !(o.whole && p.failures() > before) {
+		o.finish(p, v, func(name string) *gjson.Result {
 			if i := find(fields, name); i >= 0 {
 				return given[i]
 			}
 			return absent
-		})
+		}, t)
 	}
 	return p.failures() == before
 }
@@ -102,12 +105,12 @@ func unknownField(p *parser, k *gjson.Result, fields []anyField) {
 	p.failField(k, k.Str, "unknown field", s)
 }
 
-// objectType describes a table.
-func objectType(name, doc string, fields []anyField) *Type {
-	obj := &Object{Name: name, Doc: doc}
-	for i := range fields {
-		if !fields[i].soon {
-			obj.Fields = append(obj.Fields, fields[i].info)
+// typ describes a table.
+func (o *anyTable) typ() *Type {
+	obj := &Object{Name: o.name, Doc: o.doc}
+	for i := range o.fields {
+		if !o.fields[i].soon {
+			obj.Fields = append(obj.Fields, o.fields[i].info)
 		}
 	}
 	return &Type{Kind: ObjectType, Object: obj}

@@ -17,37 +17,39 @@ type kind[V any] struct {
 // declared: parsing, schema and reference all come from it.
 type field[T any] struct{ row anyField }
 
-// anyField is a field of some table. What reads tables doesn't know what they
-// fill, so that the compiler makes one of it and not one for each.
+// anyField is a field of some table. What a table fills is known where it is
+// written, and forgotten here, so that the compiler makes what reads tables once
+// and not once for each.
 type anyField struct {
 	info Field
-	// set reads v into what t points to.
-	set func(p *parser, v *gjson.Result, t any)
+	// set reads v into the T that t points to.
+	set func(p *parser, v *gjson.Result, t unsafe.Pointer)
 	// soon marks a field of the language that the engine doesn't know yet.
 	soon bool
 }
 
 // row makes a field. def is the default as JSON, or "" for none.
-//
-//go:noinline
 func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V)) field[T] {
-	f := anyField{
-		info: Field{Name: name, Default: def},
-		set: func(p *parser, v *gjson.Result, t any) {
+	if !described {
+		doc = ""
+	}
+	// A pointer is passed like any other.
+	return field[T]{newField(name, k, def, doc, *(*func(unsafe.Pointer, V))(unsafe.Pointer(&set)))}
+}
+
+//go:noinline
+func newField[V any](name string, k kind[V], def, doc string, set func(t unsafe.Pointer, v V)) anyField {
+	return anyField{
+		info: Field{Name: name, Type: k.typ, Default: def, Doc: doc},
+		set: func(p *parser, v *gjson.Result, t unsafe.Pointer) {
 			if x, ok := k.parse(p, v); ok {
-				set(t.(*T), x)
+				set(t, x)
 			}
 		},
 	}
-	if described {
-		f.info.Type, f.info.Doc = k.typ, doc
-	}
-	return field[T]{f}
 }
 
 // must marks a field that has to be given.
-//
-//go:noinline
 func must[T any](f field[T]) field[T] {
 	f.row.info.Required = true
 	return f
@@ -55,8 +57,6 @@ func must[T any](f field[T]) field[T] {
 
 // soon marks a field that is read and checked but that nothing obeys yet: to
 // accept it would be a lie.
-//
-//go:noinline
 func soon[T any](f field[T]) field[T] {
 	f.row.soon = true
 	return f
@@ -74,27 +74,30 @@ type table[T any] struct {
 	// finds a field's value in the text; it doesn't exist when absent.
 	finish func(p *parser, v *gjson.Result, given func(name string) *gjson.Result, t *T)
 
-	once     sync.Once
+	ready    sync.Once
 	defaults T
 }
 
-// rows are the fields of the table.
-func (o *table[T]) rows() []anyField {
-	// A field[T] is an anyField and nothing else.
-	return unsafe.Slice((*anyField)(unsafe.Pointer(unsafe.SliceData(o.fields))), len(o.fields))
+// anyTable is a table, what it fills forgotten.
+type anyTable struct {
+	name, doc string
+	fields    []anyField
+	whole     bool
+	finish    func(p *parser, v *gjson.Result, given func(name string) *gjson.Result, t unsafe.Pointer)
 }
 
-// zero returns a T with every default set. What its fields point to is shared,
-// and never written to.
-func (o *table[T]) zero() *T {
-	o.once.Do(func() { setDefaults(o.name, o.rows(), &o.defaults) })
-	return &o.defaults
+func (o *table[T]) any() *anyTable {
+	return &anyTable{
+		o.name, o.doc,
+		// A field[T] is an anyField and nothing else.
+		unsafe.Slice((*anyField)(unsafe.Pointer(unsafe.SliceData(o.fields))), len(o.fields)),
+		o.whole,
+		*(*func(*parser, *gjson.Result, func(string) *gjson.Result, unsafe.Pointer))(unsafe.Pointer(&o.finish)),
+	}
 }
 
 // parse reads an object. It reports all that is wrong and returns false when
 // something was.
-//
-//go:noinline
 func (o *table[T]) parse(p *parser, v *gjson.Result) (T, bool) {
 	var t T
 	ok := o.parseInto(p, v, &t)
@@ -102,19 +105,15 @@ func (o *table[T]) parse(p *parser, v *gjson.Result) (T, bool) {
 }
 
 // parseInto is parse into a place that fields can see while later ones are
-// read.
+// read. What the defaults of fields point to is shared, and never written to.
 func (o *table[T]) parseInto(p *parser, v *gjson.Result, t *T) bool {
-	*t = *o.zero()
-	var finish func(given func(name string) *gjson.Result)
-	if o.finish != nil {
-		finish = func(given func(name string) *gjson.Result) { o.finish(p, v, given, t) }
-	}
-	return parseFields(p, v, o.rows(), t, o.whole, finish)
+	a := o.any()
+	a.setDefaults(&o.ready, unsafe.Pointer(&o.defaults))
+	*t = o.defaults
+	return a.parse(p, v, unsafe.Pointer(t))
 }
 
 // kind is the table as a field's type.
-//
-//go:noinline
 func (o *table[T]) kind() kind[T] {
 	return kind[T]{typ: o.typ(), parse: o.parse}
 }
@@ -123,5 +122,5 @@ func (o *table[T]) typ() *Type {
 	if !described {
 		return nil
 	}
-	return objectType(o.name, o.doc, o.rows())
+	return o.any().typ()
 }
