@@ -64,7 +64,6 @@
 package lua
 
 import (
-	"embed"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,9 +80,6 @@ const (
 	OpDecideCount
 	OpShadowCount
 )
-
-//go:embed *.lua
-var files embed.FS
 
 // Script is a composed script.
 type Script struct {
@@ -242,11 +238,11 @@ func (c *composer) line(s string) {
 // from a user, so that a missing one is a mistake in this program.
 func text(name string) string {
 	name, wantShort := strings.CutPrefix(name, short)
-	b, err := files.ReadFile(name + ".lua")
-	if err != nil {
+	whole, ok := file(name)
+	if !ok {
 		panic("lua: no script named " + name)
 	}
-	general, shortWay, found := strings.Cut(string(b), marker)
+	general, shortWay, found := strings.Cut(whole, marker)
 	switch {
 	case !wantShort:
 		return general
@@ -258,8 +254,8 @@ func text(name string) string {
 
 // hasShort reports whether the algorithm has a short way.
 func hasShort(name string) bool {
-	b, err := files.ReadFile(name + ".lua")
-	return err == nil && strings.Contains(string(b), marker)
+	whole, ok := file(name)
+	return ok && strings.Contains(whole, marker)
 }
 
 // Index is the number that ARGV names the algorithm by, from 1; 0 when the
