@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sluice/internal/stack/stacktest"
 )
 
 // deps lists what a package's compiled form depends on, for the module's own
@@ -77,11 +79,21 @@ func TestStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// The module's size is memory in every worker: what bloats it stays out.
+// maxModule is the largest that the compiled plugin may be, bytes: each byte of it
+// is about 20 in a gateway's memory. make size says what it is made of.
+const maxModule = 4_500_000
+
+// The module's size is memory in every gateway: what bloats it stays out.
 func TestModuleStaysSmall(t *testing.T) {
+	if info, err := os.Stat(stacktest.Module(t)); err != nil {
+		t.Error(err)
+	} else if info.Size() > maxModule {
+		t.Errorf("the module has %d bytes, at most %d are allowed", info.Size(), maxModule)
+	}
 	for _, pkg := range []string{"sluice/plugin"} {
 		got := deps(t, pkg)
-		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big"} {
+		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big",
+			"crypto/sha1", "crypto/sha256", "time/tzdata"} {
 			if got[heavy] {
 				t.Errorf("%s must not pull %s into the module", pkg, heavy)
 			}

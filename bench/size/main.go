@@ -23,25 +23,25 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	module := flag.String("module", stack.ModulePath, "the module")
-	named := flag.String("named", "", "the same module with names (not linked with -s -w): also list what its code comes from")
+	names := flag.String("names", "", "the same module with names (not linked with -s -w): also list what its code comes from")
 	functions := flag.Int("functions", 25, "how many functions to list")
 	rss := flag.Bool("rss", true, "also measure the memory of an Envoy that runs it")
 	flag.Parse()
-	if err := run(ctx, *module, *named, *functions, *rss); err != nil {
+	if err := run(ctx, *module, *names, *functions, *rss); err != nil {
 		fmt.Fprintln(os.Stderr, "size:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path, named string, functions int, rss bool) error {
+func run(ctx context.Context, path, names string, functions int, rss bool) error {
 	m, err := load(path)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s: %d bytes: code %d in %d functions, data %d in %d pieces, the rest %d\n",
 		path, m.size, m.code, len(m.funcs), m.data, m.segments, m.size-m.code-m.data)
-	if named != "" {
-		n, err := load(named)
+	if names != "" {
+		n, err := load(names)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 const (
 	pageSize = 64 << 10
-	maxPages = 1 << 12 // of memory at the start; Go's modules need 100
+	maxPages = 1 << 10 // of memory at the start; Go's modules need 100
 )
 
 // piece is what memory has at an address when a VM starts.
