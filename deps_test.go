@@ -37,17 +37,18 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/lua":                 {"internal/digest"},
 		"sluice/internal/limit":      {},
 		"sluice/internal/limit/zone": {"internal/limit"},
-		"sluice/internal/source":     {},
-		"sluice/internal/key":        {"internal/digest", "internal/source", "internal/limit"},
-		"sluice/internal/match":      {"internal/source"},
-		"sluice/internal/config":     {"internal/digest", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
-		"sluice/internal/engine":     {"internal/digest", "internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "redisproto", "lua"},
+		"sluice/internal/source":     {"internal/ipaddr"},
+		"sluice/internal/key":        {"internal/ipaddr", "internal/digest", "internal/source", "internal/limit"},
+		"sluice/internal/match":      {"internal/ipaddr", "internal/source"},
+		"sluice/internal/config":     {"internal/ipaddr", "internal/digest", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
+		"sluice/internal/engine":     {"internal/ipaddr", "internal/digest", "internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "redisproto", "lua"},
 		"sluice/internal/link":       {"redisproto"},
 		"sluice/internal/host":       {"internal/goabi"},
 		"sluice/plugin": {
-			"internal/config", "internal/digest", "internal/engine", "internal/link", "internal/host", "internal/goabi",
+			"internal/config", "internal/digest", "internal/ipaddr", "internal/engine", "internal/link", "internal/host", "internal/goabi",
 			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "redisproto", "lua",
 		},
+		"sluice/internal/ipaddr":      {},
 		"sluice/internal/digest":      {},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
@@ -93,7 +94,7 @@ func TestModuleStaysSmall(t *testing.T) {
 	for _, pkg := range []string{"sluice/plugin"} {
 		got := deps(t, pkg)
 		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big",
-			"crypto/sha1", "crypto/sha256", "time/tzdata"} {
+			"crypto/sha1", "crypto/sha256", "time/tzdata", "net/netip", "regexp"} {
 			if got[heavy] {
 				t.Errorf("%s must not pull %s into the module", pkg, heavy)
 			}

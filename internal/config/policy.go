@@ -278,7 +278,8 @@ func (p *Policy) attributes() []string {
 	for path := range seen {
 		out = append(out, path)
 	}
-	sort.Strings(out)
+	// Not slices.Sort: the sort of package regexp is there anyway.
+	sort.Sort(sort.StringSlice(out))
 	return out
 }
 
