@@ -278,8 +278,8 @@ func (p *Policy) attributes() []string {
 	for path := range seen {
 		out = append(out, path)
 	}
-	// Not slices.Sort: the sort of package regexp is there anyway.
-	sort.Sort(sort.StringSlice(out))
+	// Errors are sorted by this function too; another would be more code.
+	sort.SliceStable(out, func(i, j int) bool { return out[i] < out[j] })
 	return out
 }
 

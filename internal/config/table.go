@@ -8,6 +8,8 @@ import (
 )
 
 // kind is a type that fields can have: how it is read, and how it is described.
+// What makes kinds isn't inlined: that would compile the parse function once more
+// for each field.
 type kind[V any] struct {
 	typ   *Type
 	parse func(p *parser, v *gjson.Result) (V, bool)
