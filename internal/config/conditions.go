@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"math"
 	"sort"
 	"strconv"
@@ -78,7 +77,7 @@ func parseConditions(p *parser, v *gjson.Result) (*match.Matcher, bool) {
 	})
 	p.scope = outer
 	// Cheap conditions first; the order doesn't change the outcome.
-	sort.SliceStable(all, func(i, j int) bool { return effort(all[i]) < effort(all[j]) })
+	sort.Stable(byEffort(all))
 	return match.New(all...), p.failures() == before
 }
 
@@ -94,6 +93,12 @@ func limitMatch() kind[*match.Matcher] {
 		return m, ok
 	}}
 }
+
+type byEffort []match.Condition
+
+func (l byEffort) Len() int           { return len(l) }
+func (l byEffort) Less(i, j int) bool { return effort(l[i]) < effort(l[j]) }
+func (l byEffort) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 // effort orders conditions by what trying them costs.
 func effort(c match.Condition) int {
@@ -145,8 +150,9 @@ func parseCondition(p *parser, v *gjson.Result, s source.Source) match.Condition
 	c, err := match.Parse(s, texts, &p.policy.Source)
 	if err != nil {
 		place := v
-		var te *match.TextError
-		if errors.As(err, &te) && v.IsArray() {
+		// Not errors.As, here and below: it brings reflection into the module, and
+		// these errors are never wrapped.
+		if te, ok := err.(*match.TextError); ok && v.IsArray() {
 			place = places[te.Index]
 			p.item(te.Index)
 			defer p.out()
@@ -187,8 +193,8 @@ func parseSource(p *parser, v *gjson.Result) (source.Source, bool) {
 
 // sourceError records an error of source.Parse.
 func sourceError(p *parser, v *gjson.Result, err error) bool {
-	var unknown *source.UnknownError
-	if !errors.As(err, &unknown) || p.full() {
+	unknown, ok := err.(*source.UnknownError)
+	if !ok || p.full() {
 		return p.fail(v, err.Error())
 	}
 	var names []string

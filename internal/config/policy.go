@@ -278,8 +278,7 @@ func (p *Policy) attributes() []string {
 	for path := range seen {
 		out = append(out, path)
 	}
-	// Errors are sorted by this function too; another would be more code.
-	sort.SliceStable(out, func(i, j int) bool { return out[i] < out[j] })
+	sort.Stable(sort.StringSlice(out))
 	return out
 }
 
