@@ -9,6 +9,8 @@ import (
 )
 
 // setDefaults sets the defaults of a table's fields in what t points to, once.
+//
+//go:noinline
 func (o *anyTable) setDefaults(once *sync.Once, t unsafe.Pointer) {
 	once.Do(func() {
 		p := &parser{policy: new(Policy)}

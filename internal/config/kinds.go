@@ -165,27 +165,38 @@ func list[V any](k kind[V], least int) kind[[]V] {
 	return kind[[]V]{
 		typ: &Type{Kind: ListType, Items: k.typ, MinLen: least},
 		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
-			if !v.IsArray() {
-				return nil, p.want(v, "a list")
-			}
-			before := p.failures()
 			var out []V
-			i := 0
-			each(v, func(_, item *gjson.Result) bool {
-				p.item(i)
+			ok := parseItems(p, v, least, func(item *gjson.Result) {
 				if x, ok := k.parse(p, item); ok {
 					out = append(out, x)
 				}
-				p.out()
-				i++
-				return true
 			})
-			if i < least {
-				return nil, p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
-			}
-			return out, p.failures() == before
+			return out, ok
 		},
 	}
+}
+
+// parseItems calls f for each item of a list, where the parser is then. It
+// returns false when something was wrong with the list or an item.
+//
+//go:noinline
+func parseItems(p *parser, v *gjson.Result, least int, f func(item *gjson.Result)) bool {
+	if !v.IsArray() {
+		return p.want(v, "a list")
+	}
+	before := p.failures()
+	i := 0
+	each(v, func(_, item *gjson.Result) bool {
+		p.item(i)
+		f(item)
+		p.out()
+		i++
+		return true
+	})
+	if i < least {
+		return p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
+	}
+	return p.failures() == before
 }
 
 // oneOrList is a value or a non-empty list of them.
