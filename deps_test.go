@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sluice/internal/stack/stacktest"
 )
 
 // deps lists what a package's compiled form depends on, for the module's own
@@ -31,21 +33,24 @@ func deps(t *testing.T, pkg string) map[string]bool {
 // may know those named here, of this module, and no others.
 func TestDependencyDirections(t *testing.T) {
 	allowed := map[string][]string{
-		"sluice/redisproto":      {},
-		"sluice/lua":             {},
-		"sluice/internal/limit":  {},
-		"sluice/internal/slot":   {},
-		"sluice/internal/source": {},
-		"sluice/internal/key":    {"internal/source", "internal/limit"},
-		"sluice/internal/match":  {"internal/source"},
-		"sluice/internal/config": {"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
-		"sluice/internal/engine": {"internal/config", "internal/override", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "redisproto", "lua"},
-		"sluice/internal/link":   {"redisproto"},
-		"sluice/internal/host":   {"internal/goabi"},
+		"sluice/redisproto":          {},
+		"sluice/lua":                 {"internal/digest"},
+		"sluice/internal/limit":      {},
+		"sluice/internal/slot":       {},
+		"sluice/internal/limit/zone": {"internal/limit"},
+		"sluice/internal/source":     {"internal/ipaddr"},
+		"sluice/internal/key":        {"internal/ipaddr", "internal/digest", "internal/source", "internal/limit"},
+		"sluice/internal/match":      {"internal/ipaddr", "internal/source"},
+		"sluice/internal/config":     {"internal/ipaddr", "internal/digest", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
+		"sluice/internal/engine":     {"internal/ipaddr", "internal/digest", "internal/config", "internal/override", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "redisproto", "lua"},
+		"sluice/internal/link":       {"redisproto"},
+		"sluice/internal/host":       {"internal/goabi"},
 		"sluice/plugin": {
-			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
+			"internal/config", "internal/digest", "internal/ipaddr", "internal/engine", "internal/link", "internal/host", "internal/goabi",
 			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
 		},
+		"sluice/internal/ipaddr":      {},
+		"sluice/internal/digest":      {},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
 		"sluice/internal/override":    {},
@@ -77,8 +82,17 @@ func TestStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// The module's size is memory in every worker: what bloats it stays out.
+// maxModule is the largest that the compiled plugin may be, bytes: each byte of it
+// is about 20 in a gateway's memory. make size says what it is made of.
+const maxModule = 4_500_000
+
+// The module's size is memory in every gateway: what bloats it stays out.
 func TestModuleStaysSmall(t *testing.T) {
+	if info, err := os.Stat(stacktest.Module(t)); err != nil {
+		t.Error(err)
+	} else if info.Size() > maxModule {
+		t.Errorf("the module has %d bytes, at most %d are allowed", info.Size(), maxModule)
+	}
 	for _, pkg := range []string{"sluice/plugin"} {
 		got := deps(t, pkg)
 		for d := range got {
@@ -88,7 +102,8 @@ func TestModuleStaysSmall(t *testing.T) {
 				}
 			}
 		}
-		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big"} {
+		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big",
+			"crypto/sha1", "crypto/sha256", "time/tzdata", "net/netip", "regexp"} {
 			if got[heavy] {
 				t.Errorf("%s must not pull %s into the module", pkg, heavy)
 			}

@@ -72,11 +72,11 @@
 package lua
 
 import (
-	"crypto/sha1"
-	"embed"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/internal/digest"
 )
 
 // What a call does with a counter.
@@ -89,9 +89,6 @@ const (
 	OpShadowCount
 	OpUndo
 )
-
-//go:embed *.lua
-var files embed.FS
 
 // Script is a composed script.
 type Script struct {
@@ -139,7 +136,7 @@ func Compose(names ...string) Script {
 // bring fmt into the module.
 func sha(source string) string {
 	const digits = "0123456789abcdef"
-	sum := sha1.Sum([]byte(source))
+	sum := digest.SHA1([]byte(source))
 	hex := make([]byte, 0, 2*len(sum))
 	for _, b := range sum {
 		hex = append(hex, digits[b>>4], digits[b&15])
@@ -250,11 +247,11 @@ func (c *composer) line(s string) {
 // from a user, so that a missing one is a mistake in this program.
 func text(name string) string {
 	name, wantShort := strings.CutPrefix(name, short)
-	b, err := files.ReadFile(name + ".lua")
-	if err != nil {
+	whole, ok := file(name)
+	if !ok {
 		panic("lua: no script named " + name)
 	}
-	general, shortWay, found := strings.Cut(string(b), marker)
+	general, shortWay, found := strings.Cut(whole, marker)
 	switch {
 	case !wantShort:
 		return general
@@ -266,8 +263,8 @@ func text(name string) string {
 
 // hasShort reports whether the algorithm has a short way.
 func hasShort(name string) bool {
-	b, err := files.ReadFile(name + ".lua")
-	return err == nil && strings.Contains(string(b), marker)
+	whole, ok := file(name)
+	return ok && strings.Contains(whole, marker)
 }
 
 // Index is the number that ARGV names the algorithm by, from 1; 0 when the

@@ -1,9 +1,8 @@
 package advice
 
 import (
-	"net/netip"
-
 	"sluice/internal/config"
+	"sluice/internal/ipaddr"
 	"sluice/internal/match"
 	"sluice/internal/source"
 )
@@ -25,14 +24,17 @@ func passwordInline(s *Subject, warn func(path, message, remedy string)) {
 }
 
 // strangers are addresses that are nobody's proxy.
-var strangers = []string{"8.8.8.8", "2001:4860:4860::8888"}
+var strangers = []ipaddr.Addr{
+	ipaddr.From4([4]byte{8, 8, 8, 8}),
+	ipaddr.From16([16]byte{0: 0x20, 1: 0x01, 2: 0x48, 3: 0x60, 4: 0x48, 5: 0x60, 14: 0x88, 15: 0x88}),
+}
 
 // trustsEveryone finds ways to a client's address that anyone may take.
 func trustsEveryone(s *Subject, warn func(path, message, remedy string)) {
 	c := &s.Policy.Source.Client
 	for field, ranges := range map[string]*source.CIDRs{"client_ip.trusted": c.Trusted, "client_ip.from": c.From} {
 		for _, a := range strangers {
-			if ranges != nil && ranges.Contains(netip.MustParseAddr(a)) {
+			if ranges != nil && ranges.Contains(a) {
 				warn(field, "everyone is believed: a caller can choose its own address",
 					"list only the addresses of your own proxies")
 				break

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sluice/internal/config"
+	counting "sluice/internal/limit"
 )
 
 // Kind is what happens to a limit's counts.
@@ -180,4 +180,9 @@ func same(a, b *config.Rate) bool {
 }
 
 // zone is a time zone's name; nil is UTC.
-func zone(z *time.Location) string { return z.String() }
+func zone(z *counting.Zone) string {
+	if z == nil {
+		return "UTC"
+	}
+	return z.Name
+}

@@ -23,7 +23,7 @@ var clientTable = &table[source.Client]{
 		row("envoy", boolean(), "false", "The address that Envoy itself decided on: original-IP detection, sidecars.",
 			func(t *source.Client, v bool) { t.Envoy = v }),
 	},
-	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *source.Client) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *source.Client) {
 		first := ""
 		for _, name := range []string{"trusted_hops", "trusted", "header", "envoy"} {
 			if !given(name).Exists() {
@@ -44,6 +44,8 @@ var clientTable = &table[source.Client]{
 }
 
 // headerName is a header's name; it is read in lower case.
+//
+//go:noinline
 func headerName() kind[string] {
 	t := Type{Name: "header name", Pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"}
 	return mapped(text(t, func(s string) string {
@@ -51,10 +53,12 @@ func headerName() kind[string] {
 			return quote(s) + " is not a header name"
 		}
 		return ""
-	}), func(_ *parser, _ gjson.Result, s string) (string, bool) { return strings.ToLower(s), true })
+	}), func(_ *parser, _ *gjson.Result, s string) (string, bool) { return strings.ToLower(s), true })
 }
 
 // ranges is a list of address ranges.
+//
+//go:noinline
 func ranges() kind[*source.CIDRs] {
 	one := text(Type{Name: "address range", Doc: "`10.0.0.0/8`, `2001:db8::/32` or one address."}, func(s string) string {
 		if _, err := source.ParseCIDR(s); err != nil {
@@ -62,7 +66,7 @@ func ranges() kind[*source.CIDRs] {
 		}
 		return ""
 	})
-	return mapped(oneOrList(one), func(_ *parser, _ gjson.Result, texts []string) (*source.CIDRs, bool) {
+	return mapped(oneOrList(one), func(_ *parser, _ *gjson.Result, texts []string) (*source.CIDRs, bool) {
 		c := new(source.CIDRs)
 		for _, t := range texts {
 			if r, err := source.ParseCIDR(t); err == nil {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"math"
 	"sort"
 	"strconv"
@@ -15,6 +14,8 @@ import (
 )
 
 // conditions is an object of source: condition, all of which have to hold.
+//
+//go:noinline
 func conditions() kind[*match.Matcher] {
 	scalar := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType}, {Kind: NumberType}, {Kind: BooleanType}}}
 	return kind[*match.Matcher]{
@@ -30,19 +31,19 @@ const maxConditions = 64
 // maxAlternatives bounds the list of one condition.
 const maxAlternatives = 20_000
 
-func parseConditions(p *parser, v gjson.Result) (*match.Matcher, bool) {
+func parseConditions(p *parser, v *gjson.Result) (*match.Matcher, bool) {
 	if !v.IsObject() {
 		return nil, p.want(v, "an object of conditions")
 	}
 	before := p.failures()
 	n := 0
-	v.ForEach(func(_, _ gjson.Result) bool { n++; return n <= maxConditions })
+	each(v, func(_, _ *gjson.Result) bool { n++; return n <= maxConditions })
 	if n > maxConditions {
 		return nil, p.fail(v, "at most "+strconv.Itoa(maxConditions)+" conditions can be given together")
 	}
 	outer := p.scope
 	var all []match.Condition
-	one := func(k, val gjson.Result) {
+	one := func(k, val *gjson.Result) {
 		p.in(k.Str)
 		defer p.out()
 		s, ok := parseSource(p, k)
@@ -60,15 +61,15 @@ func parseConditions(p *parser, v gjson.Result) (*match.Matcher, bool) {
 		}
 	}
 	// The path first: other sources may name a parameter of its templates.
-	isPath := func(k gjson.Result) bool { return k.Str == "path" }
-	v.ForEach(func(k, val gjson.Result) bool {
+	isPath := func(k *gjson.Result) bool { return k.Str == "path" }
+	each(v, func(k, val *gjson.Result) bool {
 		if isPath(k) {
 			one(k, val)
 			p.scope = bindScope{templates: match.New(all...).Templates(), unknown: p.failures() != before}
 		}
 		return true
 	})
-	v.ForEach(func(k, val gjson.Result) bool {
+	each(v, func(k, val *gjson.Result) bool {
 		if !isPath(k) {
 			one(k, val)
 		}
@@ -76,20 +77,28 @@ func parseConditions(p *parser, v gjson.Result) (*match.Matcher, bool) {
 	})
 	p.scope = outer
 	// Cheap conditions first; the order doesn't change the outcome.
-	sort.SliceStable(all, func(i, j int) bool { return effort(all[i]) < effort(all[j]) })
+	sort.Stable(byEffort(all))
 	return match.New(all...), p.failures() == before
 }
 
 // limitMatch is a limit's match: the sources of its other fields can refer to
 // the templates of its path.
+//
+//go:noinline
 func limitMatch() kind[*match.Matcher] {
 	k := conditions()
-	return kind[*match.Matcher]{typ: k.typ, parse: func(p *parser, v gjson.Result) (*match.Matcher, bool) {
+	return kind[*match.Matcher]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (*match.Matcher, bool) {
 		m, ok := k.parse(p, v)
 		p.scope = bindScope{templates: m.Templates(), unknown: !ok}
 		return m, ok
 	}}
 }
+
+type byEffort []match.Condition
+
+func (l byEffort) Len() int           { return len(l) }
+func (l byEffort) Less(i, j int) bool { return effort(l[i]) < effort(l[j]) }
+func (l byEffort) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 // effort orders conditions by what trying them costs.
 func effort(c match.Condition) int {
@@ -106,10 +115,10 @@ func effort(c match.Condition) int {
 	return 2
 }
 
-func parseCondition(p *parser, v gjson.Result, s source.Source) match.Condition {
+func parseCondition(p *parser, v *gjson.Result, s source.Source) match.Condition {
 	var texts []string
-	var places []gjson.Result
-	one := func(v gjson.Result) {
+	var places []*gjson.Result
+	one := func(v *gjson.Result) {
 		if t, ok := scalarText(p, v); ok {
 			texts = append(texts, t)
 			places = append(places, v)
@@ -118,7 +127,7 @@ func parseCondition(p *parser, v gjson.Result, s source.Source) match.Condition 
 	before := p.failures()
 	if v.IsArray() {
 		i := 0
-		v.ForEach(func(_, item gjson.Result) bool {
+		each(v, func(_, item *gjson.Result) bool {
 			if i == maxAlternatives {
 				p.fail(v, "a condition has at most "+strconv.Itoa(maxAlternatives)+" alternatives")
 				return false
@@ -141,8 +150,9 @@ func parseCondition(p *parser, v gjson.Result, s source.Source) match.Condition 
 	c, err := match.Parse(s, texts, &p.policy.Source)
 	if err != nil {
 		place := v
-		var te *match.TextError
-		if errors.As(err, &te) && v.IsArray() {
+		// Not errors.As, here and below: it brings reflection into the module, and
+		// these errors are never wrapped.
+		if te, ok := err.(*match.TextError); ok && v.IsArray() {
 			place = places[te.Index]
 			p.item(te.Index)
 			defer p.out()
@@ -154,7 +164,7 @@ func parseCondition(p *parser, v gjson.Result, s source.Source) match.Condition 
 }
 
 // scalarText is the text that a condition's value is compared as.
-func scalarText(p *parser, v gjson.Result) (string, bool) {
+func scalarText(p *parser, v *gjson.Result) (string, bool) {
 	switch v.Type {
 	case gjson.String:
 		return v.Str, true
@@ -173,7 +183,7 @@ func scalarText(p *parser, v gjson.Result) (string, bool) {
 }
 
 // parseSource reads a source where the parser is.
-func parseSource(p *parser, v gjson.Result) (source.Source, bool) {
+func parseSource(p *parser, v *gjson.Result) (source.Source, bool) {
 	s, err := source.Parse(v.Str)
 	if err != nil {
 		return nil, sourceError(p, v, err)
@@ -182,9 +192,9 @@ func parseSource(p *parser, v gjson.Result) (source.Source, bool) {
 }
 
 // sourceError records an error of source.Parse.
-func sourceError(p *parser, v gjson.Result, err error) bool {
-	var unknown *source.UnknownError
-	if !errors.As(err, &unknown) || p.full() {
+func sourceError(p *parser, v *gjson.Result, err error) bool {
+	unknown, ok := err.(*source.UnknownError)
+	if !ok || p.full() {
 		return p.fail(v, err.Error())
 	}
 	var names []string
@@ -202,10 +212,12 @@ func sourceError(p *parser, v gjson.Result, err error) bool {
 }
 
 // keyParts is a key: a source, sources joined by "or", or a list of those.
+//
+//go:noinline
 func keyParts() kind[*key.Key] {
 	part := kind[key.Part]{
 		typ: &Type{Kind: TextType, Name: "key part", Doc: "A source, or several joined by ` or `, of which the first that a request has counts."},
-		parse: func(p *parser, v gjson.Result) (key.Part, bool) {
+		parse: func(p *parser, v *gjson.Result) (key.Part, bool) {
 			if v.Type != gjson.String {
 				return nil, p.want(v, "a source")
 			}
@@ -220,7 +232,7 @@ func keyParts() kind[*key.Key] {
 			return part, p.failures() == before
 		},
 	}
-	return mapped(oneOrList(part), func(p *parser, v gjson.Result, parts []key.Part) (*key.Key, bool) {
+	return mapped(oneOrList(part), func(p *parser, v *gjson.Result, parts []key.Part) (*key.Key, bool) {
 		if len(parts) > key.MaxParts {
 			return nil, p.fail(v, "a key has at most "+strconv.Itoa(key.MaxParts)+" parts")
 		}

@@ -56,12 +56,14 @@ func ParseUnits(s string) (int64, bool) {
 }
 
 // cost is a number, a source or body_bytes.
+//
+//go:noinline
 func cost() kind[Cost] {
 	number := integer(0, MaxLimit)
 	named := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"body_bytes"}}, {Kind: TextType, Name: "source"}}}
 	return kind[Cost]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number.typ, named}},
-		parse: func(p *parser, v gjson.Result) (Cost, bool) {
+		parse: func(p *parser, v *gjson.Result) (Cost, bool) {
 			switch v.Type {
 			case gjson.Number:
 				n, ok := number.parse(p, v)

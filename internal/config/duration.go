@@ -80,10 +80,12 @@ func formatMS(ms int64) string {
 }
 
 // duration is a length of time from lo to hi, milliseconds.
+//
+//go:noinline
 func duration(lo, hi int64) kind[int64] {
 	t := Type{Name: "duration", Doc: "A whole number and a unit: `250ms`, `2s`, `15min`, `1h`, `7d`.",
 		Pattern: "^[0-9]+ *" + unitPattern() + "$"}
-	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (int64, bool) {
+	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
 		ms, msg := parseDuration(s, false)
 		if msg != "" {
 			return 0, p.fail(v, msg)

@@ -52,12 +52,20 @@ const maxErrors = 100
 
 // finish sorts the errors by place and cuts the list.
 func (e Errors) finish(total int) Errors {
-	sort.SliceStable(e, func(i, j int) bool { return e[i].Offset < e[j].Offset })
+	sort.Stable(byOffset(e))
 	if total > len(e) {
 		e = append(e, Error{Message: "and " + strconv.Itoa(total-len(e)) + " more errors", Offset: e[len(e)-1].Offset})
 	}
 	return e
 }
+
+// byOffset sorts errors. Functions that sort any slice bring reflection, or code
+// for each type, into the module; a type of its own doesn't.
+type byOffset []Error
+
+func (l byOffset) Len() int           { return len(l) }
+func (l byOffset) Less(i, j int) bool { return l[i].Offset < l[j].Offset }
+func (l byOffset) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 // FieldPath is the path of an object's field. A name with characters that paths
 // use themselves is quoted: match["header:a.b"].

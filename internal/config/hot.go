@@ -49,7 +49,7 @@ var hotLocalTable = &table[HotLocal]{
 			func(t *HotLocal, v Threshold) { t.Recover = v }),
 	},
 	whole: true,
-	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *HotLocal) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *HotLocal) {
 		if t.Recover.RTTUS > t.Trip.RTTUS {
 			p.failField(v, "recover", "the round trip to come back at is longer than the one to trip at", "")
 		}
@@ -72,10 +72,12 @@ var hotTable = &table[Hot]{
 }
 
 // threshold is "RTT for TIME".
+//
+//go:noinline
 func threshold() kind[Threshold] {
 	t := Type{Name: "threshold", Doc: "A round-trip time and for how long it holds: `5ms for 100ms`.",
 		Pattern: "^[0-9]+ *" + unitPattern() + " for [0-9]+ *" + unitPattern() + "$"}
-	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (Threshold, bool) {
+	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (Threshold, bool) {
 		rtt, span, ok := strings.Cut(s, " for ")
 		if !ok {
 			return Threshold{}, p.fail(v, quote(s)+" is not a threshold, such as 5ms for 100ms")

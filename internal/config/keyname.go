@@ -63,8 +63,10 @@ func (l *Limit) AppendKey(dst []byte, r *Rate, v *source.View) (out []byte, valu
 }
 
 // hashTag is a source as a key of one part.
+//
+//go:noinline
 func hashTag() kind[*key.Key] {
-	return mapped(sources(), func(_ *parser, _ gjson.Result, s source.Source) (*key.Key, bool) {
+	return mapped(sources(), func(_ *parser, _ *gjson.Result, s source.Source) (*key.Key, bool) {
 		return key.New(key.Part{s}), true
 	})
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 const maxExact = 1 << 53
 
 // wholeNumber reads an integer, however it is written: 1000, 1e3, 1000.0.
-func wholeNumber(v gjson.Result) (int64, bool) {
+func wholeNumber(v *gjson.Result) (int64, bool) {
 	if v.Type != gjson.Number {
 		return 0, false
 	}
@@ -28,10 +29,12 @@ func wholeNumber(v gjson.Result) (int64, bool) {
 }
 
 // integer is a whole number from lo to hi.
+//
+//go:noinline
 func integer(lo, hi int64) kind[int64] {
 	return kind[int64]{
 		typ: &Type{Kind: IntegerType, Name: "number", Min: lo, Max: hi},
-		parse: func(p *parser, v gjson.Result) (int64, bool) {
+		parse: func(p *parser, v *gjson.Result) (int64, bool) {
 			span := "a whole number from " + strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10)
 			if v.Type != gjson.Number {
 				return 0, p.want(v, span)
@@ -54,10 +57,12 @@ func short(s string) string {
 }
 
 // boolean is true or false.
+//
+//go:noinline
 func boolean() kind[bool] {
 	return kind[bool]{
 		typ: &Type{Kind: BooleanType},
-		parse: func(p *parser, v gjson.Result) (bool, bool) {
+		parse: func(p *parser, v *gjson.Result) (bool, bool) {
 			if v.Type != gjson.True && v.Type != gjson.False {
 				return false, p.want(v, "true or false")
 			}
@@ -67,6 +72,8 @@ func boolean() kind[bool] {
 }
 
 // text is a text; check, which may be nil, says what is wrong with one.
+//
+//go:noinline
 func text(t Type, check func(s string) string) kind[string] {
 	t.Kind = TextType
 	what := "a text"
@@ -75,7 +82,7 @@ func text(t Type, check func(s string) string) kind[string] {
 	}
 	return kind[string]{
 		typ: &t,
-		parse: func(p *parser, v gjson.Result) (string, bool) {
+		parse: func(p *parser, v *gjson.Result) (string, bool) {
 			if v.Type != gjson.String {
 				return "", p.want(v, what)
 			}
@@ -104,6 +111,8 @@ type choice[V any] struct {
 }
 
 // enum is one of several words. Those in planned don't work yet.
+//
+//go:noinline
 func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	words := make([]string, len(choices))
 	for i, c := range choices {
@@ -111,24 +120,31 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	}
 	return kind[V]{
 		typ: &Type{Kind: TextType, Enum: words},
-		parse: func(p *parser, v gjson.Result) (V, bool) {
+		parse: func(p *parser, v *gjson.Result) (V, bool) {
+			if i := oneOf(p, v, words, planned); i >= 0 {
+				return choices[i].value, true
+			}
 			var none V
-			if v.Type != gjson.String {
-				return none, p.want(v, listed(words))
-			}
-			for _, c := range choices {
-				if c.word == v.Str {
-					return c.value, true
-				}
-			}
-			for _, w := range planned {
-				if w == v.Str {
-					return none, p.fail(v, w+" is not supported yet")
-				}
-			}
-			return none, p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+			return none, false
 		},
 	}
+}
+
+// oneOf returns which of words v is. It reports any other text and returns -1.
+func oneOf(p *parser, v *gjson.Result, words, planned []string) int {
+	if v.Type != gjson.String {
+		p.want(v, listed(words))
+		return -1
+	}
+	if i := slices.Index(words, v.Str); i >= 0 {
+		return i
+	}
+	if slices.Contains(planned, v.Str) {
+		p.fail(v, v.Str+" is not supported yet")
+		return -1
+	}
+	p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+	return -1
 }
 
 func quote(s string) string { return strconv.Quote(short(s)) }
@@ -143,39 +159,54 @@ func listed(words []string) string {
 }
 
 // list is a list of at least least items.
+//
+//go:noinline
 func list[V any](k kind[V], least int) kind[[]V] {
 	return kind[[]V]{
 		typ: &Type{Kind: ListType, Items: k.typ, MinLen: least},
-		parse: func(p *parser, v gjson.Result) ([]V, bool) {
-			if !v.IsArray() {
-				return nil, p.want(v, "a list")
-			}
-			before := p.failures()
+		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
 			var out []V
-			i := 0
-			v.ForEach(func(_, item gjson.Result) bool {
-				p.item(i)
+			ok := parseItems(p, v, least, func(item *gjson.Result) {
 				if x, ok := k.parse(p, item); ok {
 					out = append(out, x)
 				}
-				p.out()
-				i++
-				return true
 			})
-			if i < least {
-				return nil, p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
-			}
-			return out, p.failures() == before
+			return out, ok
 		},
 	}
 }
 
+// parseItems calls f for each item of a list, where the parser is then. It
+// returns false when something was wrong with the list or an item.
+//
+//go:noinline
+func parseItems(p *parser, v *gjson.Result, least int, f func(item *gjson.Result)) bool {
+	if !v.IsArray() {
+		return p.want(v, "a list")
+	}
+	before := p.failures()
+	i := 0
+	each(v, func(_, item *gjson.Result) bool {
+		p.item(i)
+		f(item)
+		p.out()
+		i++
+		return true
+	})
+	if i < least {
+		return p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
+	}
+	return p.failures() == before
+}
+
 // oneOrList is a value or a non-empty list of them.
+//
+//go:noinline
 func oneOrList[V any](k kind[V]) kind[[]V] {
 	l := list(k, 1)
 	return kind[[]V]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{k.typ, l.typ}},
-		parse: func(p *parser, v gjson.Result) ([]V, bool) {
+		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
 			if v.IsArray() {
 				return l.parse(p, v)
 			}
@@ -186,8 +217,10 @@ func oneOrList[V any](k kind[V]) kind[[]V] {
 }
 
 // mapped is a kind read as another, then turned into a V.
-func mapped[U, V any](k kind[U], f func(p *parser, v gjson.Result, u U) (V, bool)) kind[V] {
-	return kind[V]{typ: k.typ, parse: func(p *parser, v gjson.Result) (V, bool) {
+//
+//go:noinline
+func mapped[U, V any](k kind[U], f func(p *parser, v *gjson.Result, u U) (V, bool)) kind[V] {
+	return kind[V]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (V, bool) {
 		u, ok := k.parse(p, v)
 		if !ok {
 			var none V

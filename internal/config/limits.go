@@ -15,9 +15,11 @@ import (
 const maxLimits = 20_000
 
 // limitList is the list of limits.
+//
+//go:noinline
 func limitList() kind[[]*Limit] {
 	l := list(limitTable.kind(), 0)
-	return kind[[]*Limit]{typ: l.typ, parse: func(p *parser, v gjson.Result) ([]*Limit, bool) {
+	return kind[[]*Limit]{typ: l.typ, parse: func(p *parser, v *gjson.Result) ([]*Limit, bool) {
 		if !v.IsArray() {
 			return nil, p.want(v, "a list of limits")
 		}
@@ -25,7 +27,7 @@ func limitList() kind[[]*Limit] {
 		names := map[string]string{} // name of a counter to the path of the limit that has it
 		var out []*Limit
 		i := 0
-		v.ForEach(func(_, item gjson.Result) bool {
+		each(v, func(_, item *gjson.Result) bool {
 			if i == maxLimits {
 				p.fail(v, "a configuration has at most "+strconv.Itoa(maxLimits)+" limits")
 				return false
@@ -48,14 +50,14 @@ func limitList() kind[[]*Limit] {
 }
 
 // unique checks that no other limit has this one's names.
-func (p *parser) unique(v gjson.Result, names map[string]string, l *Limit) {
+func (p *parser) unique(v *gjson.Result, names map[string]string, l *Limit) {
 	here := p.at()
 	refused := ""
 	claim := func(name string) {
 		other, taken := names[name]
 		if taken && other != here {
 			if refused != name {
-				p.failField(v.Get("name"), "name", quote(name)+" is already taken by "+other, "")
+				p.failField(get(v, "name"), "name", quote(name)+" is already taken by "+other, "")
 			}
 			refused = name
 			return
@@ -67,7 +69,7 @@ func (p *parser) unique(v gjson.Result, names map[string]string, l *Limit) {
 }
 
 // finishLimit puts a limit together out of its fields.
-func finishLimit(p *parser, v gjson.Result, given func(string) gjson.Result, d *draft) {
+func finishLimit(p *parser, v *gjson.Result, given func(string) *gjson.Result, d *draft) {
 	d.OnError = p.policy.OnError
 	if d.onError != nil {
 		d.OnError = *d.onError
@@ -101,7 +103,7 @@ func finishLimit(p *parser, v gjson.Result, given func(string) gjson.Result, d *
 }
 
 // checkGatewayScope reports fields that are about Redis.
-func checkGatewayScope(p *parser, given func(string) gjson.Result) {
+func checkGatewayScope(p *parser, given func(string) *gjson.Result) {
 	for _, name := range []string{"storage", "hash_tag", "on_error", "hot"} {
 		if v := given(name); v.Exists() {
 			p.failField(v, name, "has no meaning with scope: gateway, which asks no Redis", "")
@@ -110,7 +112,7 @@ func checkGatewayScope(p *parser, given func(string) gjson.Result) {
 }
 
 // baseRates completes the rates of a limit, or its max.
-func (d *draft) baseRates(p *parser, v gjson.Result, given func(string) gjson.Result) bool {
+func (d *draft) baseRates(p *parser, v *gjson.Result, given func(string) *gjson.Result) bool {
 	at, name := given("rate"), "rate"
 	if takes(d.Algorithm, optionMax) {
 		at, name = given(optionMax), optionMax
@@ -131,11 +133,15 @@ func (d *draft) baseRates(p *parser, v gjson.Result, given func(string) gjson.Re
 }
 
 // complete fills in all of rates but their number and window. at is their place.
-func (d *draft) complete(p *parser, at gjson.Result, list []Rate, options givenOptions) bool {
+func (d *draft) complete(p *parser, at *gjson.Result, list []Rate, options givenOptions) bool {
 	before := p.failures()
-	places := []gjson.Result{at}
+	places := []*gjson.Result{at}
 	if at.IsArray() {
-		places = at.Array()
+		places = places[:0]
+		each(at, func(_, item *gjson.Result) bool {
+			places = append(places, item)
+			return true
+		})
 	}
 	for i := range list {
 		r := &list[i]
@@ -173,7 +179,7 @@ func (d *draft) complete(p *parser, at gjson.Result, list []Rate, options givenO
 }
 
 // finishOverrides completes the rates of overrides.
-func (d *draft) finishOverrides(p *parser, at gjson.Result) {
+func (d *draft) finishOverrides(p *parser, at *gjson.Result) {
 	if len(d.Overrides) == 0 {
 		return
 	}
@@ -181,7 +187,7 @@ func (d *draft) finishOverrides(p *parser, at gjson.Result) {
 	i := 0
 	p.in("overrides")
 	defer p.out()
-	at.ForEach(func(_, item gjson.Result) bool {
+	each(at, func(_, item *gjson.Result) bool {
 		o := &d.Overrides[i]
 		when[i] = o.When
 		p.item(i)
@@ -193,17 +199,17 @@ func (d *draft) finishOverrides(p *parser, at gjson.Result) {
 	d.overrideIndex = match.NewIndex(when)
 }
 
-func (d *draft) finishOverride(p *parser, item gjson.Result, o *Override) {
+func (d *draft) finishOverride(p *parser, item *gjson.Result, o *Override) {
 	o.Shadow = d.Shadow
 	if o.shadow != nil {
 		o.Shadow = *o.shadow
 	}
 	if o.burst != nil && !takes(d.Algorithm, optionBurst) {
-		p.failField(item.Get(optionBurst), "burst", d.Algorithm.Name+" doesn't take this field", "")
+		p.failField(get(item, optionBurst), "burst", d.Algorithm.Name+" doesn't take this field", "")
 		return
 	}
 	if o.rates != nil && takes(d.Algorithm, optionMax) {
-		p.failField(item.Get("rate"), "rate", d.Algorithm.Name+" takes no rate", "")
+		p.failField(get(item, "rate"), "rate", d.Algorithm.Name+" takes no rate", "")
 		return
 	}
 	if o.rates == nil && o.burst == nil {
@@ -222,9 +228,9 @@ func (d *draft) finishOverride(p *parser, item gjson.Result, o *Override) {
 		}
 		options[optionBurst] = func(p *limit.Params) { p.Burst = *o.burst }
 	}
-	at, name := item.Get("rate"), "rate"
+	at, name := get(item, "rate"), "rate"
 	if !at.Exists() {
-		at, name = item.Get(optionBurst), optionBurst
+		at, name = get(item, optionBurst), optionBurst
 	}
 	p.in(name)
 	defer p.out()
@@ -270,7 +276,7 @@ func storageNames() []string {
 }
 
 // findAlgorithm looks up what algorithm and storage name.
-func findAlgorithm(p *parser, given func(string) gjson.Result, d *draft) *limit.Algorithm {
+func findAlgorithm(p *parser, given func(string) *gjson.Result, d *draft) *limit.Algorithm {
 	names := algorithmNames()
 	var storages []string
 	var first *limit.Algorithm

@@ -10,6 +10,7 @@ const (
 	MissingDeny                 // the request is refused
 )
 
+//go:noinline
 func missing() kind[Missing] {
 	return enum([]choice[Missing]{{"share", MissingShare}, {"skip", MissingSkip}, {"deny", MissingDeny}})
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -31,8 +30,10 @@ const (
 )
 
 // optionKind is a kind whose value f puts into the numbers.
+//
+//go:noinline
 func optionKind[V any](k kind[V], f func(p *limit.Params, v V)) kind[setter] {
-	return mapped(k, func(_ *parser, _ gjson.Result, v V) (setter, bool) {
+	return mapped(k, func(_ *parser, _ *gjson.Result, v V) (setter, bool) {
 		return func(p *limit.Params) { f(p, v) }, true
 	})
 }
@@ -61,28 +62,29 @@ var options = []option{
 		absent: func(p *limit.Params) { p.HoldMS = 300_000 },
 	},
 	{
-		name: optionTimezone, kind: optionKind(timezone(), func(p *limit.Params, z *time.Location) { p.Calendar.Zone = z }),
+		name: optionTimezone, kind: optionKind(timezone(), func(p *limit.Params, z *limit.Zone) { p.Calendar.Zone = z }),
 		doc: "calendar: the time zone of its periods, by its IANA name; default UTC.",
 	},
 	{
-		name: "day_starts", kind: optionKind(clockTime(), func(p *limit.Params, d time.Duration) { p.Calendar.DayStarts = d }),
+		name: "day_starts", kind: optionKind(clockTime(), func(p *limit.Params, seconds int64) { p.Calendar.DayStarts = seconds }),
 		doc: "calendar: when days, and the longer periods, begin; default 00:00.",
 	},
 	{
-		name: "week_starts", kind: optionKind(enum(weekdays), func(p *limit.Params, d time.Weekday) { p.Calendar.WeekStarts = d }),
+		name: "week_starts", kind: optionKind(enum(weekdays), func(p *limit.Params, day int64) { p.Calendar.WeekStarts = day }),
 		doc:    "calendar: the day on which weeks begin; default monday.",
-		absent: func(p *limit.Params) { p.Calendar.WeekStarts = time.Monday },
+		absent: func(p *limit.Params) { p.Calendar.WeekStarts = 1 },
 	},
 }
 
-var weekdays = []choice[time.Weekday]{
-	{"monday", time.Monday}, {"tuesday", time.Tuesday}, {"wednesday", time.Wednesday}, {"thursday", time.Thursday},
-	{"friday", time.Friday}, {"saturday", time.Saturday}, {"sunday", time.Sunday},
+var weekdays = []choice[int64]{
+	{"monday", 1}, {"tuesday", 2}, {"wednesday", 3}, {"thursday", 4}, {"friday", 5}, {"saturday", 6}, {"sunday", 0},
 }
 
 // timezone is the IANA name of a time zone.
-func timezone() kind[*time.Location] {
-	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v gjson.Result, s string) (*time.Location, bool) {
+//
+//go:noinline
+func timezone() kind[*limit.Zone] {
+	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v *gjson.Result, s string) (*limit.Zone, bool) {
 		z, err := zone.Load(s)
 		if err != nil {
 			return nil, p.fail(v, err.Error())
@@ -91,15 +93,30 @@ func timezone() kind[*time.Location] {
 	})
 }
 
-// clockTime is a time of day, to the minute.
-func clockTime() kind[time.Duration] {
-	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v gjson.Result, s string) (time.Duration, bool) {
-		t, err := time.Parse("15:04", s)
-		if err != nil || len(s) != 5 {
+// clockTime is a time of day to the minute, as seconds after midnight.
+//
+//go:noinline
+func clockTime() kind[int64] {
+	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
+		if !isClockTime(s) {
 			return 0, p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
 		}
-		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, true
+		digit := func(i int) int64 { return int64(s[i] - '0') }
+		return (digit(0)*10+digit(1))*3600 + (digit(3)*10+digit(4))*60, true
 	})
+}
+
+// isClockTime reports whether s is a time of day from 00:00 to 23:59.
+func isClockTime(s string) bool {
+	if len(s) != 5 || s[2] != ':' {
+		return false
+	}
+	for _, i := range []int{0, 1, 3, 4} {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s[:2] < "24" && s[3:] < "60"
 }
 
 // givenOptions are the options that a limit has, by name.
@@ -117,14 +134,14 @@ func optionRows() []field[draft] {
 			}
 			t.options[o.name] = s
 		})
-		r.soon = !taken(o.name)
+		r.row.soon = !taken(o.name)
 		rows = append(rows, r)
 	}
 	return rows
 }
 
 // checkOptions reports options that a limit has and its algorithm doesn't take.
-func checkOptions(p *parser, given func(string) gjson.Result, a *limit.Algorithm) {
+func checkOptions(p *parser, given func(string) *gjson.Result, a *limit.Algorithm) {
 	for i := range options {
 		o := &options[i]
 		if v := given(o.name); v.Exists() && !takes(a, o.name) {

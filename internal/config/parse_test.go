@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/config"
 	"sluice/internal/limit"
@@ -172,10 +171,10 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	month, office := params["monthly"].Calendar, params["office"].Calendar
-	if month == nil || month.Unit != limit.Month || month.Zone != nil || month.WeekStarts != time.Monday || month.DayStarts != 0 {
+	if month == nil || month.Unit != limit.Month || month.Zone != nil || month.WeekStarts != 1 || month.DayStarts != 0 {
 		t.Errorf("monthly is %+v", month)
 	}
-	if office == nil || office.Unit != limit.Day || office.Zone.String() != "Europe/Berlin" || office.WeekStarts != time.Sunday || office.DayStarts != 6*time.Hour {
+	if office == nil || office.Unit != limit.Day || office.Zone.Name != "Europe/Berlin" || office.WeekStarts != 0 || office.DayStarts != 6*3600 {
 		t.Errorf("office is %+v", office)
 	}
 	tiered := p.Limits[len(p.Limits)-1]

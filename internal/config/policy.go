@@ -94,14 +94,17 @@ type Headers struct {
 	XRateLimit bool // x-ratelimit-limit, -remaining and -reset
 }
 
+//go:noinline
 func onErrorKind() kind[OnError] {
 	return enum([]choice[OnError]{{"local", OnErrorLocal}, {"allow", OnErrorAllow}, {"deny", OnErrorDeny}})
 }
 
 // headerFamilies is a set of header families as a list of words.
+//
+//go:noinline
 func headerFamilies() kind[Headers] {
 	one := enum([]choice[Headers]{{"ratelimit", Headers{RateLimit: true}}, {"x-ratelimit", Headers{XRateLimit: true}}})
-	return mapped(list(one, 0), func(_ *parser, _ gjson.Result, l []Headers) (Headers, bool) {
+	return mapped(list(one, 0), func(_ *parser, _ *gjson.Result, l []Headers) (Headers, bool) {
 		var all Headers
 		for _, h := range l {
 			all.RateLimit = all.RateLimit || h.RateLimit
@@ -112,12 +115,14 @@ func headerFamilies() kind[Headers] {
 }
 
 // gatewayCount is "auto" or a number.
+//
+//go:noinline
 func gatewayCount() kind[int64] {
 	auto := enum([]choice[int64]{{"auto", 0}})
 	n := integer(1, 100_000)
 	return kind[int64]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{auto.typ, n.typ}},
-		parse: func(p *parser, v gjson.Result) (int64, bool) {
+		parse: func(p *parser, v *gjson.Result) (int64, bool) {
 			if v.Type == gjson.Number {
 				return n.parse(p, v)
 			}
@@ -170,7 +175,7 @@ var policyTable = &table[Policy]{
 		must(row("limits", limitList(), "", "The limits. Every limit that matches a request applies to it.",
 			func(t *Policy, v []*Limit) { t.Limits = v })),
 	},
-	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *Policy) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Policy) {
 		if t.HashKeys && t.HashSecretEnv == "" {
 			p.failField(v, "hash_secret_env", "is required with hash_keys", "")
 		}
@@ -191,7 +196,8 @@ func parse(data []byte, all bool) (*Policy, Errors) {
 	}
 	policy := new(Policy)
 	p := &parser{policy: policy, all: all}
-	policyTable.parseInto(p, gjson.Parse(text), policy)
+	v := gjson.Parse(text)
+	policyTable.parseInto(p, &v, policy)
 	if p.total > 0 {
 		return nil, p.errs.finish(p.total)
 	}
@@ -277,7 +283,7 @@ func (p *Policy) attributes() []string {
 	for path := range seen {
 		out = append(out, path)
 	}
-	sort.Strings(out)
+	sort.Stable(sort.StringSlice(out))
 	return out
 }
 

@@ -71,10 +71,12 @@ func parseRate(s string) (Rate, string) {
 }
 
 // rate is a rate as a text.
+//
+//go:noinline
 func rate() kind[Rate] {
 	t := Type{Name: "rate", Doc: "A number of units per window: `100/s`, `1000/day`, `5/250ms`, `20/15min`.",
 		Pattern: "^ *[0-9]+ */ *((0*[1-9][0-9]*)? *" + unitPattern() + "|1? *(months?|y|years?)) *$"}
-	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (Rate, bool) {
+	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (Rate, bool) {
 		r, msg := parseRate(s)
 		if msg != "" {
 			return r, p.suggest(v, msg, likelyRate(s))
@@ -105,8 +107,10 @@ type rates struct {
 const maxRates = 16
 
 // rateList is a rate or a list of them.
+//
+//go:noinline
 func rateList() kind[[]Rate] {
-	return mapped(oneOrList(rate()), func(p *parser, v gjson.Result, l []Rate) ([]Rate, bool) {
+	return mapped(oneOrList(rate()), func(p *parser, v *gjson.Result, l []Rate) ([]Rate, bool) {
 		if len(l) > maxRates {
 			return nil, p.fail(v, "a limit has at most "+strconv.Itoa(maxRates)+" rates")
 		}
@@ -115,11 +119,13 @@ func rateList() kind[[]Rate] {
 }
 
 // anyRate is a rate, a list of rates, or where the request has its own.
+//
+//go:noinline
 func anyRate() kind[rates] {
 	fixed := rateList()
 	return kind[rates]{
 		typ: &Type{Kind: AnyOfType, AnyOf: append([]*Type{rateFromTable.typ()}, fixed.typ.AnyOf...)},
-		parse: func(p *parser, v gjson.Result) (rates, bool) {
+		parse: func(p *parser, v *gjson.Result) (rates, bool) {
 			if v.IsObject() {
 				f, ok := rateFromTable.parse(p, v)
 				return rates{list: []Rate{f.Default}, from: &f}, ok

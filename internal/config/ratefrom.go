@@ -31,7 +31,7 @@ var rateFromTable = &table[RateFrom]{
 			func(t *RateFrom, v Rate) { t.Max = v }),
 	},
 	whole: true,
-	finish: func(p *parser, _ gjson.Result, given func(string) gjson.Result, t *RateFrom) {
+	finish: func(p *parser, _ *gjson.Result, given func(string) *gjson.Result, t *RateFrom) {
 		if t.Max.Params.WindowMS > 0 && faster(t.Default.Params, t.Max.Params) {
 			p.failField(given("max"), "max", "is below default", "")
 		}
@@ -91,14 +91,14 @@ func (f *RateFrom) window(r *Rate) bool {
 }
 
 // finish completes f for its limit, whose rate is f's default. v is the rate.
-func (f *RateFrom) finish(p *parser, v gjson.Result, d *draft) {
+func (f *RateFrom) finish(p *parser, v *gjson.Result, d *draft) {
 	f.Default = d.Rates[0]
 	f.algorithm = d.Algorithm
 	f.named = d.naming(p)
 	if f.Max.Params.WindowMS == 0 {
 		return
 	}
-	at := v.Get("max")
+	at := get(v, "max")
 	p.in("rate")
 	defer p.out()
 	if !f.window(&f.Max) {
@@ -113,8 +113,10 @@ func (f *RateFrom) finish(p *parser, v gjson.Result, d *draft) {
 }
 
 // sources is a source.
+//
+//go:noinline
 func sources() kind[source.Source] {
-	return mapped(text(Type{Name: "source"}, nil), func(p *parser, v gjson.Result, _ string) (source.Source, bool) {
+	return mapped(text(Type{Name: "source"}, nil), func(p *parser, v *gjson.Result, _ string) (source.Source, bool) {
 		s, ok := parseSource(p, v)
 		if ok {
 			s = p.bind(v, s)

@@ -88,7 +88,7 @@ var redisTable = &table[Redis]{
 		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
 			func(t *Redis, v string) { t.Prefix = v }),
 	},
-	finish: func(p *parser, _ gjson.Result, given func(string) gjson.Result, t *Redis) {
+	finish: func(p *parser, _ *gjson.Result, given func(string) *gjson.Result, t *Redis) {
 		if t.Password != "" && t.PasswordEnv != "" {
 			p.failField(given("password"), "password", "can't be given together with password_env", "")
 		}
@@ -103,7 +103,7 @@ var redisTable = &table[Redis]{
 
 // checkCluster reports what Envoy's redis_proxy answers by itself: it would never
 // reach Redis.
-func (t *Redis) checkCluster(p *parser, given func(string) gjson.Result) {
+func (t *Redis) checkCluster(p *parser, given func(string) *gjson.Result) {
 	if t.Username != "" {
 		p.failField(given("username"), "username", "can't be used with topology: cluster, where Envoy's redis_proxy answers AUTH itself: give user and password to the cluster that it leads to, as auth_username and auth_password in its RedisProtocolOptions", "")
 	}

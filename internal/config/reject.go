@@ -85,9 +85,11 @@ var limitRejectTable = &table[Reject]{
 }
 
 // limitReject is a limit's own reject: what it leaves out is as the global one.
+//
+//go:noinline
 func limitReject() kind[Reject] {
 	k := limitRejectTable.kind()
-	return kind[Reject]{typ: k.typ, parse: func(p *parser, v gjson.Result) (Reject, bool) {
+	return kind[Reject]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (Reject, bool) {
 		r := p.policy.Reject
 		own, ok := k.parse(p, v)
 		if own.Status != 0 {
@@ -108,10 +110,12 @@ func limitReject() kind[Reject] {
 }
 
 // body is a body's shape.
+//
+//go:noinline
 func body() kind[Reject] {
 	words := []choice[Body]{{"json", BodyJSON}, {"problem", BodyProblem}, {"text", BodyText}}
 	return mapped(text(Type{Doc: "`json`, `problem`, `text` or a template."}, nil),
-		func(p *parser, v gjson.Result, s string) (Reject, bool) {
+		func(p *parser, v *gjson.Result, s string) (Reject, bool) {
 			names := make([]string, len(words))
 			for i, w := range words {
 				if w.word == s {
@@ -133,7 +137,7 @@ const maxTemplate = 16 << 10
 
 // template reads a template: a value's name stands between two percent signs,
 // and two of them without a name are one.
-func template(p *parser, v gjson.Result, s string) ([]Piece, bool) {
+func template(p *parser, v *gjson.Result, s string) ([]Piece, bool) {
 	if len(s) > maxTemplate {
 		return nil, p.fail(v, "a template has at most 16384 bytes")
 	}
@@ -184,16 +188,18 @@ func template(p *parser, v gjson.Result, s string) ([]Piece, bool) {
 const maxHeaders = 32
 
 // headers is an object of header names and values.
+//
+//go:noinline
 func headers() kind[[][2]string] {
 	return kind[[][2]string]{
 		typ: &Type{Kind: MapType, Keys: "header name", Items: &Type{Kind: TextType}},
-		parse: func(p *parser, v gjson.Result) ([][2]string, bool) {
+		parse: func(p *parser, v *gjson.Result) ([][2]string, bool) {
 			if !v.IsObject() {
 				return nil, p.want(v, "an object of headers")
 			}
 			before := p.failures()
 			var out [][2]string
-			v.ForEach(func(k, val gjson.Result) bool {
+			each(v, func(k, val *gjson.Result) bool {
 				if len(out) == maxHeaders {
 					return p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
 				}

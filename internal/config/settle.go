@@ -73,7 +73,7 @@ var settleTable = &table[Settle]{
 		row("cost", settleCost(), "", "What the request turns out to have cost: `response_header:NAME`, `response_trailer:NAME`, `response_json:PATH`, `response_bytes` or `metadata:NS.KEY`.",
 			func(t *Settle, v *SettleCost) { t.Cost = v }),
 	},
-	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *Settle) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Settle) {
 		if given("charge_on").Exists() && given("refund_on").Exists() {
 			p.failField(given("refund_on"), "refund_on", "can't be given together with charge_on", "")
 		}
@@ -96,24 +96,27 @@ var outcomesTable = &table[Outcomes]{
 		row("no_answer", boolean(), "false", "The upstream gave no answer: Envoy answered itself, or the client left before headers.",
 			func(t *Outcomes, v bool) { t.NoAnswer = v }),
 	},
-	finish: func(p *parser, v gjson.Result, given func(string) gjson.Result, t *Outcomes) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Outcomes) {
 		if !given("status").Exists() && !t.NoAnswer {
 			p.fail(v, "needs status or no_answer")
 		}
 	},
 }
 
+//go:noinline
 func outcomes() kind[*Outcomes] {
-	return mapped(outcomesTable.kind(), func(_ *parser, _ gjson.Result, o Outcomes) (*Outcomes, bool) { return &o, true })
+	return mapped(outcomesTable.kind(), func(_ *parser, _ *gjson.Result, o Outcomes) (*Outcomes, bool) { return &o, true })
 }
 
 // statusRange is a status or a class of them.
+//
+//go:noinline
 func statusRange() kind[[2]int] {
 	number := &Type{Kind: IntegerType, Min: 100, Max: 599}
 	class := &Type{Kind: TextType, Pattern: "^[1-5]([0-9][0-9]|xx)$"}
 	return kind[[2]int]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number, class}},
-		parse: func(p *parser, v gjson.Result) ([2]int, bool) {
+		parse: func(p *parser, v *gjson.Result) ([2]int, bool) {
 			s := v.Str
 			if n, ok := wholeNumber(v); ok {
 				s = strconv.FormatInt(n, 10)
@@ -133,10 +136,12 @@ func statusRange() kind[[2]int] {
 }
 
 // settleCost is where a true cost is found.
+//
+//go:noinline
 func settleCost() kind[*SettleCost] {
 	const form = "expected response_header:NAME, response_trailer:NAME, response_json:PATH, response_bytes or metadata:NS.KEY"
 	t := Type{Pattern: "^(response_header:.+|response_trailer:.+|response_json:.+|response_bytes|metadata:.+)$"}
-	return mapped(text(t, nil), func(p *parser, v gjson.Result, s string) (*SettleCost, bool) {
+	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (*SettleCost, bool) {
 		name, arg, _ := strings.Cut(s, ":")
 		switch name {
 		case "response_bytes":

@@ -1,15 +1,16 @@
 package key
 
 import (
-	"crypto/sha256"
 	"unsafe"
+
+	"sluice/internal/digest"
 )
 
 // Hasher replaces values by HMAC-SHA-256, so that who reads Redis learns none
 // and, without the secret, can't try out guesses either. It is not safe for
 // concurrent use.
 type Hasher struct {
-	inner, outer [sha256.BlockSize]byte // the secret, padded as HMAC says
+	inner, outer [digest.BlockSize]byte // the secret, padded as HMAC says
 	buf          []byte                 // reused
 }
 
@@ -25,8 +26,8 @@ func NewHasher(secret []byte) *Hasher {
 
 // SetSecret changes the secret.
 func (h *Hasher) SetSecret(secret []byte) {
-	if len(secret) > sha256.BlockSize {
-		sum := sha256.Sum256(secret)
+	if len(secret) > digest.BlockSize {
+		sum := digest.SHA256(secret)
 		secret = sum[:]
 	}
 	for i := range h.inner {
@@ -42,11 +43,11 @@ func (h *Hasher) SetSecret(secret []byte) {
 const maxKept = 4096
 
 // sum returns the HMAC of a value.
-func (h *Hasher) sum(val string) [sha256.Size]byte {
+func (h *Hasher) sum(val string) [32]byte {
 	h.buf = append(append(h.buf[:0], h.inner[:]...), val...)
-	in := sha256.Sum256(h.buf)
+	in := digest.SHA256(h.buf)
 	h.buf = append(append(h.buf[:0], h.outer[:]...), in[:]...)
-	out := sha256.Sum256(h.buf)
+	out := digest.SHA256(h.buf)
 	if cap(h.buf) > maxKept {
 		h.buf = nil
 	}

@@ -4,11 +4,11 @@
 package key
 
 import (
-	"crypto/sha256"
 	"errors"
 	"strings"
 	"unsafe"
 
+	"sluice/internal/digest"
 	"sluice/internal/source"
 )
 
@@ -225,6 +225,6 @@ var plain = func() (t [256]bool) {
 // appendHash appends half of a SHA-256: 128 bits leave no second value for a
 // counter to be found, and two of one's own values that meet harm nobody else.
 func appendHash(dst []byte, val string) []byte {
-	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(val), len(val)))
+	sum := digest.SHA256(unsafe.Slice(unsafe.StringData(val), len(val)))
 	return appendHex(append(dst, markHash...), sum[:16])
 }

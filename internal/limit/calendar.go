@@ -3,7 +3,6 @@ package limit
 import (
 	"errors"
 	"sync/atomic"
-	"time"
 )
 
 // Unit is the length of a calendar's periods.
@@ -23,9 +22,9 @@ const (
 // twice is its first time.
 type Calendar struct {
 	Unit       Unit
-	Zone       *time.Location // nil = UTC
-	DayStarts  time.Duration  // after midnight by the wall clock: when days, and the longer periods, begin; 0 ≤ DayStarts < 24 h
-	WeekStarts time.Weekday
+	Zone       *Zone // nil = UTC
+	DayStarts  int64 // seconds after midnight by the wall clock: when days, and the longer periods, begin; below 24 h
+	WeekStarts int64 // day on which weeks begin, 0 is Sunday
 
 	last atomic.Pointer[periods]
 }
@@ -39,131 +38,101 @@ func (c *Calendar) Starts(now Micros) [4]int64 {
 	if p := c.last.Load(); p != nil && p.starts[1] <= ms && ms < p.starts[2] {
 		return p.starts
 	}
-	current := c.start(time.UnixMilli(ms))
+	// Clocks change, and periods begin, at whole seconds.
+	current := c.start(floorDiv(ms, 1000))
 	next := c.next(current)
-	starts := [4]int64{
-		c.start(current.Add(-time.Millisecond)).UnixMilli(),
-		current.UnixMilli(), next.UnixMilli(), c.next(next).UnixMilli(),
+	starts := [4]int64{c.start(current - 1), current, next, c.next(next)}
+	for i := range starts {
+		starts[i] *= 1000
 	}
 	c.last.Store(&periods{starts})
 	return starts
 }
 
-func (c *Calendar) zone() *time.Location {
-	if c.Zone == nil {
-		return time.UTC
-	}
-	return c.Zone
+// wall is what a clock on the wall shows at a moment, as if it were UTC: seconds.
+func (c *Calendar) wall(t int64) int64 {
+	offset, _, _ := c.Zone.At(t)
+	return t + offset
 }
 
-// start is when the period of t began.
-func (c *Calendar) start(t time.Time) time.Time {
-	t = t.In(c.zone())
+// start is when the period of t began, Unix seconds.
+func (c *Calendar) start(t int64) int64 {
 	if c.Unit == Hour {
-		start := t.Add(-sinceHour(t))
-		if changed, _ := t.ZoneBounds(); changed.After(start) {
-			return changed
-		}
-		return start
+		offset, changed, _ := c.Zone.At(t)
+		return max(t-floorMod(t+offset, 3600), changed)
 	}
-	y, m, d := c.first(t.Date())
-	start := c.at(y, m, d)
-	if start.After(t) { // the day hasn't started yet
-		y, m, d = c.first(c.date(y, m, d-1))
-		start = c.at(y, m, d)
+	day := c.first(floorDiv(c.wall(t), 86400))
+	start := c.at(day)
+	if start > t { // the day hasn't started yet
+		day = c.first(day - 1)
+		start = c.at(day)
 	}
-	if next := c.following(y, m, d); !next.After(t) {
+	if next := c.at(c.following(day)); next <= t {
 		return next
 	}
 	return start
 }
 
 // next is when the period that began at start ends.
-func (c *Calendar) next(start time.Time) time.Time {
+func (c *Calendar) next(start int64) int64 {
 	if c.Unit == Hour {
-		next := start.Add(time.Hour - sinceHour(start))
-		if _, changes := start.ZoneBounds(); !changes.IsZero() && changes.Before(next) {
-			return changes
-		}
-		return next
+		offset, _, changes := c.Zone.At(start)
+		return min(start+3600-floorMod(start+offset, 3600), changes)
 	}
-	y, m, d := c.first(start.In(c.zone()).Date())
-	if next := c.at(y, m, d); next.After(start) {
+	day := c.first(floorDiv(c.wall(start), 86400))
+	if next := c.at(day); next > start {
 		return next // start belongs to a date that the change of clocks skipped
 	}
-	next := c.following(y, m, d)
-	for !next.After(start) {
-		y, m, d = c.first(c.date(y, m, d+1))
-		next = c.following(y, m, d)
+	next := c.at(c.following(day))
+	for next <= start {
+		day = c.first(day + 1)
+		next = c.at(c.following(day))
 	}
 	return next
 }
 
-func sinceHour(t time.Time) time.Duration {
-	return time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
-}
-
-// date normalizes a date: the 0th of March is the last of February.
-func (c *Calendar) date(y int, m time.Month, d int) (int, time.Month, int) {
-	return time.Date(y, m, d, 12, 0, 0, 0, time.UTC).Date()
-}
-
-// first is the first date of the period that the date lies in.
-func (c *Calendar) first(y int, m time.Month, d int) (int, time.Month, int) {
+// first is the first day of the period that a day lies in; days count from
+// 1970-01-01.
+func (c *Calendar) first(day int64) int64 {
+	y, m, _ := civil(day)
 	switch c.Unit {
 	case Week:
-		back := (int(time.Date(y, m, d, 12, 0, 0, 0, time.UTC).Weekday()) - int(c.WeekStarts) + 7) % 7
-		return c.date(y, m, d-back)
+		return day - floorMod(weekday(day)-c.WeekStarts, 7)
 	case Month:
-		return y, m, 1
+		return days(y, m, 1)
 	case Year:
-		return y, time.January, 1
+		return days(y, 1, 1)
 	}
-	return y, m, d
+	return day
 }
 
-// following is when the period ends whose first date is given.
-func (c *Calendar) following(y int, m time.Month, d int) time.Time {
+// following is the first day of the period after the one with this first day.
+func (c *Calendar) following(day int64) int64 {
+	y, m, d := civil(day)
 	switch c.Unit {
 	case Week:
-		d += 7
+		return day + 7
 	case Month:
-		m++
+		return days(y, m+1, d)
 	case Year:
-		y++
-	default:
-		d++
+		return days(y+1, m, d)
 	}
-	return c.at(c.date(y, m, d))
+	return day + 1
 }
 
-// at is the first moment of a date at which the wall clock shows DayStarts or
+// at is the first moment of a day at which the wall clock shows DayStarts or
 // later.
-func (c *Calendar) at(y int, m time.Month, d int) time.Time {
-	wall := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(c.DayStarts)
-	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, c.zone())
-	from, till := t.ZoneBounds()
-	switch shown := wallClock(t); {
-	case shown.Before(wall): // skipped, and t is too early: the change is next
-		return till
-	case shown.After(wall): // skipped, and t is past the change
-		return from
-	}
-	// It happens twice where the clock of before the last change shows it, too.
-	if !from.IsZero() {
-		_, offset := from.Add(-time.Second).Zone()
-		earlier := wall.Add(-time.Duration(offset) * time.Second).In(c.zone())
-		if earlier.Before(from) && wallClock(earlier).Equal(wall) {
-			return earlier
+func (c *Calendar) at(day int64) int64 {
+	const most = 16 * 3600 // no clock is further from UTC, seconds
+	wall := day*86400 + c.DayStarts
+	for t := wall - most; ; {
+		offset, _, till := c.Zone.At(t)
+		// At t itself where a change of clocks skipped the moment.
+		if at := max(t, wall-offset); at < till {
+			return at
 		}
+		t = till
 	}
-	return t
-}
-
-// wallClock is what a clock on the wall shows at t, as if it were UTC.
-func wallClock(t time.Time) time.Time {
-	_, offset := t.Zone()
-	return t.Add(time.Duration(offset) * time.Second).UTC()
 }
 
 // CalendarQuota counts in the hours, days, weeks, months or years of a time
@@ -193,9 +162,9 @@ var CalendarQuota = register(Algorithm{
 			return errors.New("the limit must be from 0 to 2^53")
 		case c == nil || c.Unit < Hour || c.Unit > Year:
 			return errors.New("a calendar's periods are hours, days, weeks, months or years")
-		case c.DayStarts < 0 || c.DayStarts >= 24*time.Hour:
+		case c.DayStarts < 0 || c.DayStarts >= 86400:
 			return errors.New("day_starts must be from 00:00 to 23:59")
-		case c.WeekStarts < time.Sunday || c.WeekStarts > time.Saturday:
+		case c.WeekStarts < 0 || c.WeekStarts > 6:
 			return errors.New("week_starts must be a day of the week")
 		}
 		return nil

@@ -69,9 +69,15 @@ func (l *Holders) open(now Micros) (held []holder, total int64, moved bool) {
 }
 
 func (l *Holders) store(held []holder) {
-	sort.SliceStable(held, func(i, j int) bool { return held[i].till < held[j].till })
+	sort.Stable(byTill(held))
 	l.held = held
 }
+
+type byTill []holder
+
+func (l byTill) Len() int           { return len(l) }
+func (l byTill) Less(i, j int) bool { return l[i].till < l[j].till }
+func (l byTill) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 func (l *Holders) decide(now Micros, held []holder, total, cost int64) Decision {
 	return decideLog(l.p.Limit, total, cost, func(units int64) int64 {

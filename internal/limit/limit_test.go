@@ -80,7 +80,7 @@ func TestCheckRefuses(t *testing.T) {
 		{Concurrency, func(p *Params) { p.Limit = 1 << 53 }, "max must be"},
 		{CalendarQuota, func(p *Params) {}, "hours, days"},
 		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{Unit: 5} }, "hours, days"},
-		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{DayStarts: 24 * 3600e9} }, "day_starts"},
+		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{DayStarts: 86400} }, "day_starts"},
 		{CalendarQuota, func(p *Params) { p.Calendar = &Calendar{WeekStarts: 7} }, "week_starts"},
 		{Penalty, func(p *Params) { p.WindowMS = 0 }, "from 1 ms"},
 		{Pool, func(p *Params) {}, "time of its end"},

@@ -1,6 +1,9 @@
 package limit
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // slots counts what is held by when it stops counting at the latest: Holders
 // without their ids.
@@ -29,10 +32,16 @@ func (l *slots) open(now Micros) (moved bool) {
 	}
 	l.held = left
 	if moved {
-		slices.SortStableFunc(left, func(a, b hits) int { return int(a.stamp - b.stamp) })
+		sort.Stable(byStamp(left))
 	}
 	return moved
 }
+
+type byStamp []hits
+
+func (l byStamp) Len() int           { return len(l) }
+func (l byStamp) Less(i, j int) bool { return l[i].stamp < l[j].stamp }
+func (l byStamp) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 
 func (l *slots) decide(now Micros, cost int64) Decision {
 	return decideLog(l.limit, l.total, cost, func(units int64) int64 {

@@ -242,7 +242,7 @@ func (s *Store) class(c *Counter) uint64 {
 		b = append(b, byte(q.Unit), byte(q.WeekStarts))
 		b = binary.LittleEndian.AppendUint64(b, uint64(q.DayStarts))
 		if q.Zone != nil {
-			b = append(b, q.Zone.String()...)
+			b = append(b, q.Zone.Name...)
 		}
 	}
 	s.text = b

@@ -1,8 +1,7 @@
 package match
 
 import (
-	"net/netip"
-
+	"sluice/internal/ipaddr"
 	"sluice/internal/source"
 )
 
@@ -12,7 +11,7 @@ func init() { special["ip"] = parseIP }
 type ipCondition struct {
 	common
 	ranges   source.CIDRs
-	prefixes []netip.Prefix
+	prefixes []ipaddr.Prefix
 }
 
 func parseIP(s source.Source, texts []string, _ *source.Options) (Condition, error) {
@@ -47,7 +46,7 @@ func (c *ipCondition) Holds(v *source.View) bool {
 }
 
 // contains looks through few ranges, which is faster, and up many.
-func (c *ipCondition) contains(a netip.Addr) bool {
+func (c *ipCondition) contains(a ipaddr.Addr) bool {
 	if len(c.prefixes) > 8 {
 		return c.ranges.Contains(a)
 	}

@@ -1,10 +1,10 @@
 package match
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
+	"sluice/internal/ipaddr"
 	"sluice/internal/source"
 )
 
@@ -97,7 +97,7 @@ func (s *hostSplit) walk(x *Index, dst []int, v *source.View) []int {
 // ipSplit divides by the client's address.
 type ipSplit struct {
 	bits4, bits6 []int // lengths of the prefixes that there are
-	children     map[netip.Prefix]*node
+	children     map[ipaddr.Prefix]*node
 }
 
 func (c *ipCondition) anchors(f func(string)) bool {
@@ -111,8 +111,8 @@ func (c *ipCondition) anchors(f func(string)) bool {
 }
 
 func (c *ipCondition) splitter(each func(func(int, Condition)), build func([]int) *node) splitter {
-	s := &ipSplit{children: map[netip.Prefix]*node{}}
-	g := map[netip.Prefix][]int{}
+	s := &ipSplit{children: map[ipaddr.Prefix]*node{}}
+	g := map[ipaddr.Prefix][]int{}
 	each(func(i int, c Condition) {
 		for _, p := range c.(*ipCondition).prefixes {
 			g[p] = append(g[p], i)
@@ -141,8 +141,7 @@ func (s *ipSplit) walk(x *Index, dst []int, v *source.View) []int {
 		bits = s.bits4
 	}
 	for _, b := range bits {
-		p, err := a.Prefix(b)
-		if err == nil {
+		if p, ok := a.Prefix(b); ok {
 			dst = s.children[p].walk(x, dst, v)
 		}
 	}

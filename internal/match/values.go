@@ -1,12 +1,6 @@
 package match
 
-import (
-	"errors"
-	"regexp"
-	"regexp/syntax"
-
-	"sluice/internal/source"
-)
+import "sluice/internal/source"
 
 // common are the alternatives that every condition knows.
 type common struct {
@@ -14,34 +8,14 @@ type common struct {
 	texts   []string
 	present bool
 	absent  bool
-	regexps []*regexp.Regexp
+	// regexps are MatchString of each. As a field of a type that is used through
+	// an interface, *regex would keep all of its parser's methods in the module.
+	regexps []func(s string) bool
 }
 
 func (c *common) Source() source.Source { return c.src }
 
 func (c *common) String() string { return describe(c.src, c.texts) }
-
-// Bounds on a regular expression: its text, and what it compiles to. What a
-// value costs grows with both.
-const (
-	maxRegexp      = 1024 // bytes
-	maxRegexpSteps = 2000
-)
-
-func compileRegexp(text string) (*regexp.Regexp, error) {
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	if len(prog.Inst) > maxRegexpSteps {
-		return nil, errors.New("it repeats too much")
-	}
-	return regexp.Compile(text)
-}
 
 // take compiles text if it is one of the common alternatives. flags stand
 // before every regular expression.
@@ -61,21 +35,11 @@ func (c *common) take(i int, text, flags string) (bool, error) {
 		if err != nil {
 			return true, &TextError{i, regexpMessage(err)}
 		}
-		c.regexps = append(c.regexps, re)
+		c.regexps = append(c.regexps, re.MatchString)
 	default:
 		return false, nil
 	}
 	return true, nil
-}
-
-// regexpMessage is a compile error without Go's own prefix.
-func regexpMessage(err error) string {
-	const prefix = "error parsing regexp: "
-	m := err.Error()
-	if len(m) > len(prefix) && m[:len(prefix)] == prefix {
-		m = m[len(prefix):]
-	}
-	return "bad regular expression: " + m
 }
 
 // any reports whether a common alternative holds for a value.
@@ -86,8 +50,8 @@ func (c *common) any(value string, ok bool) bool {
 	if c.present {
 		return true
 	}
-	for _, re := range c.regexps {
-		if re.MatchString(value) {
+	for _, fits := range c.regexps {
+		if fits(value) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -123,14 +124,14 @@ func (r *request) from(remote string) {
 		r.remote = append(r.remote, remote...)
 		return
 	}
-	a, ok := source.ParseAddr(remote)
-	if !ok {
-		if a, ok = r.names.address(remote); !ok {
-			return
-		}
-	}
 	// A port of 0 would mean an address that a header gave.
-	r.remote = netip.AddrPortFrom(a, 1).AppendTo(r.remote)
+	if a, ok := source.ParseAddr(remote); ok {
+		r.remote = append(r.remote, net.JoinHostPort(a.String(), "1")...)
+		return
+	}
+	if a, ok := r.names.address(remote); ok {
+		r.remote = netip.AddrPortFrom(a, 1).AppendTo(r.remote)
+	}
 }
 
 // hostNames gives host names that stand where addresses belong addresses.

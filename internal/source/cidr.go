@@ -1,11 +1,11 @@
 package source
 
 import (
-	"encoding/binary"
 	"errors"
 	"math/bits"
-	"net/netip"
 	"strings"
+
+	"sluice/internal/ipaddr"
 )
 
 // CIDRs is a set of address ranges: a trie of their prefixes, in which a node
@@ -28,13 +28,9 @@ type cidrNode struct {
 // prefixBits are an address's bits from the highest on.
 type prefixBits struct{ hi, lo uint64 }
 
-func bitsOf(a netip.Addr) prefixBits {
-	if a.Is4() {
-		b := a.As4()
-		return prefixBits{hi: uint64(binary.BigEndian.Uint32(b[:])) << 32}
-	}
-	b := a.As16()
-	return prefixBits{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+func bitsOf(a ipaddr.Addr) prefixBits {
+	hi, lo := a.Bits()
+	return prefixBits{hi, lo}
 }
 
 // common counts the bits up to most that two addresses begin with alike.
@@ -55,30 +51,30 @@ func (p prefixBits) at(i int) int {
 }
 
 // ParseCIDR reads a range as 10.0.0.0/8 or 2001:db8::/32, or one address.
-func ParseCIDR(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		a, aerr := netip.ParseAddr(text)
-		if aerr != nil || a.Zone() != "" {
-			return netip.Prefix{}, errors.New("\"" + text + "\" is neither an address nor a range such as 10.0.0.0/8")
+func ParseCIDR(text string) (ipaddr.Prefix, error) {
+	p, ok := ipaddr.ParsePrefix(text)
+	if !ok {
+		a, zoned, ok := ipaddr.Parse(text)
+		if !ok || zoned {
+			return ipaddr.Prefix{}, errors.New("\"" + text + "\" is neither an address nor a range such as 10.0.0.0/8")
 		}
 		a = a.Unmap()
-		return netip.PrefixFrom(a, a.BitLen()), nil
+		return ipaddr.PrefixFrom(a, a.BitLen()), nil
 	}
 	if a := p.Addr(); a.Is4In6() {
 		if p.Bits() < 96 {
-			return netip.Prefix{}, errors.New("\"" + text + "\": a range of IPv4 addresses in IPv6 has at least /96")
+			return ipaddr.Prefix{}, errors.New("\"" + text + "\": a range of IPv4 addresses in IPv6 has at least /96")
 		}
-		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		p = ipaddr.PrefixFrom(a.Unmap(), p.Bits()-96)
 	}
 	if m := p.Masked(); m != p {
-		return netip.Prefix{}, errors.New("\"" + text + "\" has bits set after its prefix; did you mean " + m.String() + "?")
+		return ipaddr.Prefix{}, errors.New("\"" + text + "\" has bits set after its prefix; did you mean " + m.String() + "?")
 	}
 	return p, nil
 }
 
 // Add puts a range into the set.
-func (c *CIDRs) Add(p netip.Prefix) {
+func (c *CIDRs) Add(p ipaddr.Prefix) {
 	c.texts = append(c.texts, p.String())
 	if c.nodes == nil {
 		c.nodes = make([]cidrNode, 1) // 0 is no node
@@ -124,7 +120,7 @@ func (c *CIDRs) node(n cidrNode) int32 {
 
 // Contains reports whether a is in one of the ranges. a has no zone and isn't
 // an IPv4 address in IPv6.
-func (c *CIDRs) Contains(a netip.Addr) bool {
+func (c *CIDRs) Contains(a ipaddr.Addr) bool {
 	if c == nil {
 		return false
 	}

@@ -1,9 +1,10 @@
 package source
 
 import (
-	"net/netip"
 	"strings"
 	"unsafe"
+
+	"sluice/internal/ipaddr"
 )
 
 // Client says how the client's address is found; at most one of its ways is
@@ -42,10 +43,10 @@ const forwardedFor = "x-forwarded-for"
 func (c *Client) Attributes() []string { return []string{sourceAddress} }
 
 // find returns the client's address.
-func (c *Client) find(v *View) (netip.Addr, bool) {
+func (c *Client) find(v *View) (ipaddr.Addr, bool) {
 	if c.Envoy {
-		ap, ok := sourceAddr(v)
-		return ap.Addr(), ok
+		a, _, ok := sourceAddr(v)
+		return a, ok
 	}
 	peer, ok := findPeer(v)
 	switch {
@@ -68,7 +69,7 @@ func (c *Client) find(v *View) (netip.Addr, bool) {
 // hops goes TrustedHops entries left of the peer, or as far as there are any.
 // An entry that isn't an address is skipped over: what stands right of it was
 // written by a proxy that is trusted more.
-func (c *Client) hops(v *View, peer netip.Addr) netip.Addr {
+func (c *Client) hops(v *View, peer ipaddr.Addr) ipaddr.Addr {
 	addr := peer
 	walk := newForwarded(v, peer)
 	for range c.TrustedHops {
@@ -84,7 +85,7 @@ func (c *Client) hops(v *View, peer netip.Addr) netip.Addr {
 }
 
 // untrusted goes left while the address is a proxy's.
-func (c *Client) untrusted(v *View, peer netip.Addr) netip.Addr {
+func (c *Client) untrusted(v *View, peer ipaddr.Addr) ipaddr.Addr {
 	addr := peer
 	walk := newForwarded(v, peer)
 	for c.Trusted.Contains(addr) {
@@ -101,43 +102,37 @@ func (c *Client) untrusted(v *View, peer netip.Addr) netip.Addr {
 // be taken for it: where Envoy isn't told to use the remote address, all of
 // X-Forwarded-For is the caller's own word, and source.address is taken from
 // there; its port then is 0.
-func findPeer(v *View) (netip.Addr, bool) {
+func findPeer(v *View) (ipaddr.Addr, bool) {
 	if raw, ok := v.req.Attribute(sourceAddress); ok && len(raw) > 0 {
-		ap, ok := parseAddrPort(raw)
-		return ap.Addr(), ok && ap.Port() != 0
+		a, port, ok := parseAddrPort(raw)
+		return a, ok && port != 0
 	}
 	// A host without this attribute: Envoy's own entry is the last one.
 	xff, ok := v.Header(forwardedFor)
 	if !ok {
-		return netip.Addr{}, false
+		return ipaddr.Addr{}, false
 	}
 	last := strings.TrimSpace(xff[strings.LastIndexByte(xff, ',')+1:])
 	if len(last) > maxAddrBytes {
-		return netip.Addr{}, false
+		return ipaddr.Addr{}, false
 	}
-	a, err := netip.ParseAddr(last)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	return canonical(a), true
+	a, _, ok := ipaddr.Parse(last)
+	return a.Unmap(), ok
 }
 
 // sourceAddr returns the address that the proxy takes for the client's.
-func sourceAddr(v *View) (netip.AddrPort, bool) {
+func sourceAddr(v *View) (a ipaddr.Addr, port uint16, ok bool) {
 	raw, _ := v.req.Attribute(sourceAddress)
 	return parseAddrPort(raw)
 }
 
-func parseAddrPort(raw []byte) (netip.AddrPort, bool) {
+func parseAddrPort(raw []byte) (a ipaddr.Addr, port uint16, ok bool) {
 	if len(raw) == 0 || len(raw) > 2*maxAddrBytes {
-		return netip.AddrPort{}, false
+		return ipaddr.Addr{}, 0, false
 	}
-	// The parser keeps its text only in errors, which end here.
-	ap, err := netip.ParseAddrPort(unsafe.String(&raw[0], len(raw)))
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	return netip.AddrPortFrom(canonical(ap.Addr()), ap.Port()), true
+	// The parser keeps nothing of its text.
+	a, port, ok = ipaddr.ParseAddrPort(unsafe.String(&raw[0], len(raw)))
+	return a.Unmap(), port, ok
 }
 
 // forwarded walks X-Forwarded-For from the right.
@@ -149,7 +144,7 @@ type forwarded struct {
 // newForwarded begins left of the entry that Envoy appended for the peer: its
 // address, or for a peer on the same machine the machine's own, which can't be
 // told from any other.
-func newForwarded(v *View, peer netip.Addr) forwarded {
+func newForwarded(v *View, peer ipaddr.Addr) forwarded {
 	xff, _ := v.Header(forwardedFor)
 	f := forwarded{rest: xff, left: maxHops}
 	g := f
@@ -161,9 +156,9 @@ func newForwarded(v *View, peer netip.Addr) forwarded {
 
 // next returns the next entry to the left, the zero Addr for one that isn't an
 // address, and false when there is none.
-func (f *forwarded) next() (netip.Addr, bool) {
+func (f *forwarded) next() (ipaddr.Addr, bool) {
 	if f.rest == "" || f.left == 0 {
-		return netip.Addr{}, false
+		return ipaddr.Addr{}, false
 	}
 	f.left--
 	var e string
@@ -179,30 +174,27 @@ func (f *forwarded) next() (netip.Addr, bool) {
 // ParseAddr reads an address as proxies write it: with or without a port,
 // brackets or a zone. The result has no zone, and is IPv4 where the text is an
 // IPv4 address in IPv6.
-func ParseAddr(s string) (netip.Addr, bool) {
+func ParseAddr(s string) (ipaddr.Addr, bool) {
 	if s == "" || len(s) > maxAddrBytes {
-		return netip.Addr{}, false
+		return ipaddr.Addr{}, false
 	}
 	if s[0] == '[' {
 		end := strings.IndexByte(s, ']')
 		if end < 0 || end+1 < len(s) && !port(s[end+1:]) {
-			return netip.Addr{}, false
+			return ipaddr.Addr{}, false
 		}
 		s = s[1:end]
 		if strings.IndexByte(s, ':') < 0 {
-			return netip.Addr{}, false
+			return ipaddr.Addr{}, false
 		}
 	} else if i := strings.IndexByte(s, ':'); i >= 0 && i == strings.LastIndexByte(s, ':') {
 		if !port(s[i:]) {
-			return netip.Addr{}, false
+			return ipaddr.Addr{}, false
 		}
 		s = s[:i]
 	}
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	return canonical(a), true
+	a, _, ok := ipaddr.Parse(s)
+	return a.Unmap(), ok
 }
 
 // port reports whether s is a colon and a port number.
@@ -217,5 +209,3 @@ func port(s string) bool {
 	}
 	return true
 }
-
-func canonical(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -2,9 +2,10 @@ package source
 
 import (
 	"errors"
-	"net/netip"
 	"strconv"
 	"strings"
+
+	"sluice/internal/ipaddr"
 )
 
 func init() {
@@ -73,17 +74,16 @@ func (n network) String() string {
 	return s
 }
 
-func (n network) prefix(v *View) (netip.Prefix, bool) {
+func (n network) prefix(v *View) (ipaddr.Prefix, bool) {
 	a, ok := v.ClientIP()
 	if !ok {
-		return netip.Prefix{}, false
+		return ipaddr.Prefix{}, false
 	}
 	bits := n.v6
 	if a.Is4() {
 		bits = n.v4
 	}
-	p, err := a.Prefix(bits)
-	return p, err == nil
+	return a.Prefix(bits)
 }
 
 func (n network) Value(v *View) (string, bool) {

@@ -1,6 +1,6 @@
 package source
 
-import "net/netip"
+import "sluice/internal/ipaddr"
 
 // Options are the parts of a configuration that decide how sources read a
 // request. A nil *Options stands for the zero one.
@@ -44,7 +44,7 @@ type View struct {
 	query    string // without the question mark, as sent
 	path     string
 	host     string
-	client   netip.Addr
+	client   ipaddr.Addr
 	ipText   string
 	metadata []byte
 }
@@ -138,7 +138,7 @@ func (v *View) Metadata() []byte {
 // ClientIP returns the client's address as the configuration's client_ip finds
 // it: no zone, an IPv4 address in IPv6 as IPv4. It is false when there is none;
 // see ClientUnknown.
-func (v *View) ClientIP() (netip.Addr, bool) {
+func (v *View) ClientIP() (ipaddr.Addr, bool) {
 	if v.first(hasClient) {
 		a, ok := v.opt.Client.find(v)
 		if ok {

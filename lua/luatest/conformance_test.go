@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -170,8 +169,8 @@ func drawParams(t *rapid.T, alg *limit.Algorithm) limit.Params {
 			p.Calendar = &limit.Calendar{
 				Unit:       limit.Unit(rapid.IntRange(0, 4).Draw(t, "unit")),
 				Zone:       rapid.SampledFrom(zones(t)).Draw(t, "zone"),
-				DayStarts:  time.Duration(rapid.SampledFrom([]int{0, 0, 4 * 60, 150}).Draw(t, "day starts")) * time.Minute,
-				WeekStarts: time.Weekday(rapid.IntRange(0, 6).Draw(t, "week starts")),
+				DayStarts:  rapid.SampledFrom([]int64{0, 0, 4 * 3600, 150 * 60}).Draw(t, "day starts"),
+				WeekStarts: rapid.Int64Range(0, 6).Draw(t, "week starts"),
 			}
 			p.WindowMS = 40_000_000 // how the test's clock steps
 		}
@@ -188,7 +187,7 @@ func drawParams(t *rapid.T, alg *limit.Algorithm) limit.Params {
 	return p
 }
 
-func zones(t interface{ Fatal(...any) }) (zs []*time.Location) {
+func zones(t interface{ Fatal(...any) }) (zs []*limit.Zone) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"} {
 		z, err := zone.Load(name)
 		if err != nil {
