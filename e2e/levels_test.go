@@ -17,7 +17,7 @@ import (
 func TestThreeLevelsInOneCall(t *testing.T) {
 	redis := stacktest.Redis(t, stack.RedisOptions{})
 	e := stacktest.Gateway{
-		Plugin: policy(t, m{"gateways": 1},
+		Plugin: policy(t, m{"gateways": 1, "runtime_overrides": false},
 			m{"name": "per-address", "key": "header:x-address", "rate": "4/hour", "algorithm": "fixed_window"},
 			m{"name": "per-user", "key": "header:x-user", "rate": "6/day"},
 			m{"name": "endpoint", "rate": "10/hour", "algorithm": "token_bucket", "burst": 8}),

@@ -59,7 +59,7 @@ const (
 )
 
 func newControl(w *worker) *control {
-	c := &control{w: w, base: w.engine, nextID: w.engine.NumRates()}
+	c := &control{w: w, base: w.engine, nextID: w.engine.NumRates(), digest: digestOfNone}
 	r := &w.policy.Redis
 	scope := strconv.FormatUint(fingerprint([]byte(r.Cluster+"\x00"+r.Prefix+"\x00"+strconv.FormatInt(r.DB, 10))), 16)
 	for i, name := range [...]string{"poll", "state", "overrides", "degraded"} {
@@ -167,6 +167,9 @@ func (p polled) Done(reply redisproto.Value, err error) {
 		c.tell(reply.Elems[2].Int)
 	}
 }
+
+// digestOfNone is the digest of an empty list.
+const digestOfNone = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
 
 // digestLen is the length of a SHA-1 in hex.
 const digestLen = 40

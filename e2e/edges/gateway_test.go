@@ -55,6 +55,8 @@ func policy(fields m, limits ...m) string {
 		"redis":    m{"cluster": envoyconfig.Pipe, "timeout": "5s"},
 		"on_error": "deny",
 		"limits":   limits,
+		// Tests count calls to Redis.
+		"runtime_overrides": false,
 	}
 	maps.Copy(p, fields)
 	text, err := json.Marshal(p)
