@@ -9,10 +9,14 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
+
+	"sluice/internal/stack"
 )
 
 // Certificates are files for TLS between two programs of a test.
@@ -23,8 +27,8 @@ type Certificates struct {
 	ClientKey  string
 }
 
-// NewCertificates makes an authority, a server's certificate for these names or
-// addresses, and a client's.
+// NewCertificates makes an authority, a server's certificate for these names,
+// addresses or URIs (a workload's spiffe://…), and a client's.
 func NewCertificates(t testing.TB, names ...string) Certificates {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,6 +37,23 @@ func NewCertificates(t testing.TB, names ...string) Certificates {
 	c.Cert, c.Key = ca.sign(t, dir, "server", names)
 	c.ClientCert, c.ClientKey = ca.sign(t, dir, "client", []string{"client"})
 	return c
+}
+
+// TLSRedis starts a Redis that also takes TLS, on the port that it returns; with
+// mutual only from clients with a certificate.
+func TLSRedis(t testing.TB, o stack.RedisOptions, c Certificates, mutual bool) (r *stack.Redis, tlsAddr string) {
+	t.Helper()
+	port, err := stack.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := "no"
+	if mutual {
+		clients = "yes"
+	}
+	o.Args = append(o.Args, "--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key,
+		"--tls-ca-cert-file", c.CA, "--tls-auth-clients", clients)
+	return Redis(t, o), stack.Addr(port)
 }
 
 // authority signs certificates.
@@ -64,9 +85,13 @@ func (a *authority) sign(t testing.TB, dir, file string, names []string) (cert, 
 	template := validNow(time.Now().UnixNano(), names[0])
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	for _, n := range names {
-		if ip := net.ParseIP(n); ip != nil {
+		uri, err := url.Parse(n)
+		switch ip := net.ParseIP(n); {
+		case ip != nil:
 			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
+		case err == nil && uri.Scheme != "":
+			template.URIs = append(template.URIs, uri)
+		default:
 			template.DNSNames = append(template.DNSNames, n)
 		}
 	}
