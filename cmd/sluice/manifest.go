@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/config"
 	"sluice/internal/manifest"
 )
 
@@ -189,7 +190,8 @@ func isFolder(path string) bool {
 // readConfiguration reads a configuration and says what to call it.
 func readConfiguration(stdin io.Reader, file string) (text []byte, name string, err error) {
 	if file == "-" {
-		text, err = io.ReadAll(stdin)
+		// One byte too many is enough to be refused.
+		text, err = io.ReadAll(io.LimitReader(stdin, config.MaxBytes+1))
 		return text, "the standard input", err
 	}
 	text, err = os.ReadFile(file)

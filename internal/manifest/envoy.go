@@ -73,13 +73,13 @@ func fill(plugin, values node, p *config.Policy, o *Options) {
 	i := index(plugin, "configuration")
 	restriction := []node{text("capability_restriction_config"), object("allowed_capabilities", allowed())}
 	plugin.Content = append(plugin.Content[:i:i], append(restriction, plugin.Content[i:]...)...)
-	comment(plugin, "capability_restriction_config", "All that the plugin may do. Envoy refuses it anything else.")
+	comment(plugin, "capability_restriction_config", "All that the plugin may do; Envoy refuses it anything else. Envoy 1.40 warns that\nthis belongs into vm_config, where older ones don't know it.")
 }
 
 func allowed() node {
 	m := object()
-	for _, c := range capabilities.Needed() {
-		set(m, c.Name, flow(object()))
+	for _, name := range capabilities.Names() {
+		set(m, name, flow(object()))
 	}
 	return m
 }

@@ -115,13 +115,20 @@ func TestEachWASICapabilityIsNeeded(t *testing.T) {
 			listed = append(listed, c.Name)
 		}
 	}
+	// Go's runtime goes on without these, and Envoy logs an error for each call.
+	for _, name := range []string{"fd_fdstat_get", "fd_fdstat_set_flags"} {
+		asked := initialize(t, wasm, func(n string) bool { return n == name })
+		if slices.Contains(listed, name) != (asked.calls[name] > 0) {
+			t.Errorf("%s: in the list %v, called %d times", name, slices.Contains(listed, name), asked.calls[name])
+		}
+	}
 	others := func(name string) bool { return !slices.Contains(listed, name) }
 	if !initialize(t, wasm, others).started {
 		t.Fatal("the module doesn't start with what the list allows")
 	}
 	// Not at the start: random_get gives a gateway its own name, and Go's runtime
 	// throws when its collector's short sleep fails. How it ends is looked at below.
-	later := []string{"random_get", "poll_oneoff", "fd_write", "proc_exit"}
+	later := []string{"fd_fdstat_get", "fd_fdstat_set_flags", "random_get", "poll_oneoff", "fd_write", "proc_exit"}
 	for _, name := range listed {
 		if slices.Contains(later, name) {
 			continue

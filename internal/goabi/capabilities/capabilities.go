@@ -20,3 +20,12 @@ func Needed() []Capability {
 	}
 	return all
 }
+
+// Names are the names of those.
+func Names() []string {
+	var names []string
+	for _, c := range Needed() {
+		names = append(names, c.Name)
+	}
+	return names
+}

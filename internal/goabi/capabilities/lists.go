@@ -45,13 +45,15 @@ var calls = []Capability{
 	{"proxy_set_shared_data", "counters that the workers of a gateway share"},
 }
 
-// wasi are calls of Go's runtime, which ends the plugin when it is refused one
-// that it makes. args_get isn't among them: Envoy gives a plugin no arguments.
+// wasi are calls of Go's runtime, which mostly ends the plugin when it is refused
+// one. args_get isn't among them: Envoy gives a plugin no arguments.
 var wasi = []Capability{
 	{"args_sizes_get", "Go's runtime starts"},
 	{"environ_get", "password_env and hash_secret_env"},
 	{"environ_sizes_get", "password_env and hash_secret_env"},
 	{"fd_prestat_get", "Go's runtime starts: there are no files"},
+	{"fd_fdstat_get", "Go's runtime looks at its standard streams; refused, Envoy logs an error each time"},
+	{"fd_fdstat_set_flags", "the same"},
 	{"clock_time_get", "Go's runtime starts"},
 	{"random_get", "a gateway's own name"},
 	{"poll_oneoff", "Go's garbage collector waits for a moment"},

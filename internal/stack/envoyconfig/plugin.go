@@ -96,3 +96,16 @@ func (c *Config) AccessLog(path, format string) {
 		},
 	}})
 }
+
+// Restrict allows the plugin these host calls and callbacks, and no others.
+func (c *Config) Restrict(capabilities []string) {
+	p := c.plugin()
+	if p == nil {
+		return
+	}
+	allowed := M{}
+	for _, name := range capabilities {
+		allowed[name] = M{}
+	}
+	p["capability_restriction_config"] = M{"allowed_capabilities": allowed}
+}
