@@ -79,7 +79,7 @@ func extensionPolicy(values node, p *config.Policy, o *Options) node {
 			set(image, "sha256", text(o.SHA256))
 		}
 		if o.PullSecret != "" {
-			set(image, "pullSecretRef", flow(object("name", o.PullSecret)))
+			set(image, "pullSecretRef", flow(object("kind", "Secret", "name", o.PullSecret)))
 		}
 		set(code, "type", text("Image"))
 		set(code, "image", image)
