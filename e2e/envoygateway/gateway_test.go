@@ -56,6 +56,19 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
+	stored, err := filepath.Glob(filepath.Join(stacktest.Root(t), "testdata/manifest/envoy-gateway*/*.yaml"))
+	if err != nil || len(stored) < 4 {
+		t.Fatalf("goldens: %v %v", stored, err)
+	}
+	for _, file := range stored {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range schemaErrors(t, definition(t, plurals[filepath.Base(file)]), text) {
+			t.Errorf("%s: %s", file, e)
+		}
+	}
 	policy := generate(t, limits(5), manifest.Options{Image: "oci://registry.example/sluice:1", Redis: []string{"redis.data:6379"}})["policy.yaml"]
 	for _, edit := range [][2]string{
 		{"failOpen: false", "failOpen: 7"}, {"failOpen: false", "failAjar: true"}, {"type: Image", "type: HTTP"},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,40 @@ func runGateway(t *testing.T, config string, o manifest.Options, at place, env .
 		at.folder = t.TempDir()
 	}
 	return start(t, static(t, translateGateway(t, config, o), at), env...)
+}
+
+// The stored examples pass Istio's schemas too, and a mistake doesn't.
+func TestSchemasOfTheGoldens(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(stacktest.Root(t), "testdata/manifest/istio-*/*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []string
+	for _, file := range files {
+		switch filepath.Base(file) {
+		case "envoyfilter.yaml", "wasmplugin.yaml":
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, string(text))
+		}
+	}
+	if len(objects) < 14 {
+		t.Fatalf("only %d objects", len(objects))
+	}
+	checkSchemas(t, objects)
+	v, err := schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range [][2]string{{"FAIL_RELOAD", "FAIL_OFTEN"}, {"phase:", "phases:"}, {"operation: ADD", "operation: 7"}} {
+		for _, o := range objects {
+			if broken := strings.Replace(o, edit[0], edit[1], 1); broken != o && v.ValidateCustomResourceYAML(broken, nil) == nil {
+				t.Errorf("%q in the place of %q passes", edit[1], edit[0])
+			}
+		}
+	}
 }
 
 func TestGatewayByNameAndByLabels(t *testing.T) {

@@ -23,6 +23,8 @@ type goldenCase struct {
 	opts         Options
 }
 
+const checksum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
 var image = "oci://registry.example/sluice:1.0.0"
 
 var goldenCases = []goldenCase{
@@ -32,7 +34,7 @@ var goldenCases = []goldenCase{
 		TLS: &TLS{CA: "/etc/redis/ca.crt", Cert: "/etc/redis/tls.crt", Key: "/etc/redis/tls.key"}}},
 	{"envoy-cluster", "cluster.yaml", Options{Target: Envoy, RedisCluster: true, Redis: []string{"redis-0:6379", "redis-1:6379", "10.0.0.3:6379"}}},
 	{"istio-gateway", "password.yaml", Options{Target: Istio, Gateway: "web", Namespace: "ingress", Image: image, Redis: []string{redisService}, PasswordSecret: "redis"}},
-	{"istio-selector", "limits.yaml", Options{Target: Istio, Selector: []string{"istio=ingressgateway"}, Namespace: "istio-system", Image: image, SHA256: "c0ffee", PullSecret: "registry",
+	{"istio-selector", "limits.yaml", Options{Target: Istio, Selector: []string{"istio=ingressgateway"}, Namespace: "istio-system", Image: image, SHA256: checksum, PullSecret: "registry",
 		Redis: []string{"10.0.0.3:6380"}, TLS: &TLS{Name: "redis.example"}}},
 	{"istio-tls", "cluster.yaml", Options{Target: Istio, Gateway: "web", Namespace: "ingress", Image: image, Redis: []string{redisService},
 		TLS: &TLS{CA: "secret:redis-ca"}, PasswordSecret: "redis/pass"}},
@@ -41,7 +43,7 @@ var goldenCases = []goldenCase{
 	{"istio-sidecar", "sidecar.yaml", Options{Target: Istio, Mode: Sidecar, Selector: []string{"app=shop", "tier=front"}, Namespace: "shop", Image: image, Redis: []string{redisService}}},
 	{"istio-waypoint", "sidecar.yaml", Options{Target: Istio, Mode: Waypoint, Gateway: "waypoint", Namespace: "shop", Image: image, Redis: []string{redisService}}},
 	{"envoy-gateway", "password.yaml", Options{Target: EnvoyGateway, Gateway: "web", Namespace: "ingress", Image: image, Redis: []string{redisService}, PasswordSecret: "redis"}},
-	{"envoy-gateway-tls", "cluster.yaml", Options{Target: EnvoyGateway, Gateway: "web", Namespace: "ingress", Image: "https://files.example/sluice.wasm", SHA256: "c0ffee",
+	{"envoy-gateway-tls", "cluster.yaml", Options{Target: EnvoyGateway, Gateway: "web", Namespace: "ingress", Image: "https://files.example/sluice.wasm", SHA256: checksum,
 		RedisCluster: true, Redis: []string{redisService}, TLS: &TLS{CA: "configmap:redis-ca"}, PasswordSecret: "redis"}},
 	{"higress", "password.yaml", Options{Target: Higress, Namespace: "higress-system", Image: "oci://registry.example/sluice-higress:1.0.0", Redis: []string{redisService}}},
 }

@@ -221,6 +221,7 @@ func refusePlace(r *Refusals, o *Options) {
 	if o.Namespace == "" {
 		r.add("--namespace", "is where the gateway or the workloads are")
 	}
+	refuseNames(r, o)
 	refuseImage(r, o)
 	if o.Target == Higress {
 		return
@@ -246,7 +247,33 @@ func refusePlace(r *Refusals, o *Options) {
 	}
 }
 
+// refuseNames finds what Kubernetes would take for no name.
+func refuseNames(r *Refusals, o *Options) {
+	secret, _ := o.secret()
+	var ca string
+	if o.TLS != nil {
+		if _, name, ok := o.TLS.mount(); ok {
+			ca = name
+		}
+	}
+	for _, n := range []struct{ flag, name string }{
+		{"--gateway", o.Gateway}, {"--namespace", o.Namespace}, {"--pull-secret", o.PullSecret},
+		{"--password-secret", secret}, {"--tls-ca", ca},
+	} {
+		if n.name != "" && !objectName.MatchString(n.name) {
+			r.add(n.flag, "%q is no name that Kubernetes takes", n.name)
+		}
+	}
+}
+
+var objectName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+var sha256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 func refuseImage(r *Refusals, o *Options) {
+	if o.SHA256 != "" && !sha256.MatchString(o.SHA256) {
+		r.add("--sha256", "is 64 hexadecimal digits, without a prefix")
+	}
 	scheme, rest, ok := strings.Cut(o.Image, "://")
 	switch {
 	case o.Image == "":
