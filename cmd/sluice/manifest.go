@@ -167,8 +167,8 @@ func (f *manifestFlags) run(cmd *cobra.Command, file string) error {
 
 // classify tells a mistake on the command line from one in the configuration.
 func classify(err error) error {
-	var refusals manifest.Refusals
-	if errors.As(err, &refusals) && !slices.ContainsFunc(refusals, func(r manifest.Refusal) bool { return !strings.HasPrefix(r.Path, "--") }) {
+	var refusals manifest.RefusalErrors
+	if errors.As(err, &refusals) && !slices.ContainsFunc(refusals, func(r manifest.RefusalError) bool { return !strings.HasPrefix(r.Path, "--") }) {
 		return usageError{err}
 	}
 	return refusedError{err}

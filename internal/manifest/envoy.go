@@ -31,7 +31,7 @@ func envoyFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 
 	main := File{Name: "envoy.yaml", docs: []node{root}}
 	if o.Watch == "" {
-		main.head = head(o, "A gateway with the limits of "+o.Source+":", "  envoy -c envoy.yaml")
+		main.head = head("A gateway with the limits of "+o.Source+":", "  envoy -c envoy.yaml")
 		return []File{main}, nil
 	}
 	root.Content = append([]node{text("node"), flow(object("id", "gateway", "cluster", "gateways"))}, root.Content...)
@@ -41,14 +41,14 @@ func envoyFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 		"config_source", object("resource_api_version", "V3", "path_config_source", watched(o.Watch)),
 		"type_urls", texts("type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm")))
 	comment(filter, "config_discovery", "The plugin's configuration is a file of its own, which Envoy watches: a change\ntakes effect with the next request, on open connections too.")
-	main.head = head(o, "A gateway with the limits of "+o.Source+". The limits are in "+o.Watch+":", "  envoy -c envoy.yaml")
+	main.head = head("A gateway with the limits of "+o.Source+". The limits are in "+o.Watch+":", "  envoy -c envoy.yaml")
 	page := object("resources", list(object(
 		"@type", "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
 		"name", envoyconfig.Plugin,
 		"typed_config", plugin)))
 	return []File{main, {
 		Name: path.Base(o.Watch), docs: []node{page},
-		head: head(o, "The plugin and its limits. Envoy watches the folder, and reads this file anew\nwhen one is moved over it; one that is written in place goes unnoticed:",
+		head: head("The plugin and its limits. Envoy watches the folder, and reads this file anew\nwhen one is moved over it; one that is written in place goes unnoticed:",
 			"  sluice manifest envoy … -o new/ && mv new/"+path.Base(o.Watch)+" "+o.Watch),
 	}}, nil
 }

@@ -18,13 +18,13 @@ func envoyGatewayFiles(json []byte, p *config.Policy, o *Options) ([]File, error
 		return nil, err
 	}
 	return []File{
-		{Name: "envoyproxy.yaml", docs: []node{proxy}, head: head(o,
+		{Name: "envoyproxy.yaml", docs: []node{proxy}, head: head(
 			"The way to Redis, for Envoy Gateway: part of the proxies' bootstrap, so a change\nrolls them. A Gateway has to name it:",
 			"  kubectl apply -f envoyproxy.yaml",
 			"  kubectl patch gateway "+o.Gateway+" -n "+o.Namespace+" --type merge -p '"+`{"spec":{"infrastructure":{"parametersRef":{"group":"gateway.envoyproxy.io","kind":"EnvoyProxy","name":"sluice"}}}}`+"'",
 			"",
 			"If it names another EnvoyProxy already, put the spec of this one into that.")},
-		{Name: "policy.yaml", docs: []node{extensionPolicy(values, p, o)}, head: head(o,
+		{Name: "policy.yaml", docs: []node{extensionPolicy(values, p, o)}, head: head(
 			"The plugin with the limits of "+o.Source+". It targets the whole Gateway, once: each\npolicy is a virtual machine of its own in each worker. Check before you apply:",
 			"  sluice check "+o.Source+" && kubectl apply -f policy.yaml")},
 	}, nil

@@ -38,7 +38,7 @@ func higressFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 	comment(spec, "defaultConfig", "For all routes. matchRules may hold another configuration for some ingresses,\ndomains or services.")
 	doc := object("apiVersion", "extensions.higress.io/v1alpha1", "kind", "WasmPlugin",
 		"metadata", metadata("sluice", o), "spec", spec)
-	return []File{{Name: "wasmplugin.yaml", docs: []node{doc}, head: head(o,
+	return []File{{Name: "wasmplugin.yaml", docs: []node{doc}, head: head(
 		"The plugin with the limits of "+o.Source+", for Higress: the image has to be the\none built for it, which calls Higress's Redis client.",
 		"  kubectl apply -f wasmplugin.yaml")}}, nil
 }

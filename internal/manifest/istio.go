@@ -17,10 +17,10 @@ func istioFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 	}
 	filter := envoyFilter(p, o)
 	files := []File{
-		{Name: "envoyfilter.yaml", docs: []node{filter}, head: head(o,
+		{Name: "envoyfilter.yaml", docs: []node{filter}, head: head(
 			"The way to Redis, for Istio. Exactly one EnvoyFilter may add it to a proxy: with\na second one the names clash, and Envoy refuses the listeners.",
 			"  kubectl apply -f envoyfilter.yaml -f wasmplugin.yaml")},
-		{Name: "wasmplugin.yaml", docs: []node{wasmPlugin(values, p, o)}, head: head(o,
+		{Name: "wasmplugin.yaml", docs: []node{wasmPlugin(values, p, o)}, head: head(
 			"The plugin with the limits of "+o.Source+". Istio hands a change to the proxies\nat once, and no count is lost. Check before you apply: a proxy that starts with a\nconfiguration it can't read answers 500 until it gets a good one.",
 			"  sluice check "+o.Source+" && kubectl apply -f wasmplugin.yaml")},
 	}
@@ -79,7 +79,7 @@ func envoyFilter(p *config.Policy, o *Options) node {
 	for _, l := range way.listeners {
 		patches.Content = append(patches.Content, patch("LISTENER", pipeContext, l))
 	}
-	patches.Content = append(patches.Content, managerPatch(requests, o))
+	patches.Content = append(patches.Content, managerPatch(requests))
 	spec := object()
 	attach(spec, o, "workloadSelector")
 	set(spec, "configPatches", patches)
@@ -93,7 +93,7 @@ func patch(what, context string, value node) node {
 }
 
 // managerPatch changes how the proxy takes requests.
-func managerPatch(context string, o *Options) node {
+func managerPatch(context string) node {
 	typed := object("@type", "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager")
 	if context == "GATEWAY" {
 		set(typed, "use_remote_address", boolean(true))
@@ -176,7 +176,7 @@ func podOptions(p *config.Policy, o *Options) *File {
 	name := "sluice-" + o.Gateway
 	return &File{
 		Name: "gateway-options.yaml",
-		head: head(o, "What the pods of the gateway need besides. Istio merges it into the Deployment\nthat it makes, once the Gateway names it; the pods then start anew.",
+		head: head("What the pods of the gateway need besides. Istio merges it into the Deployment\nthat it makes, once the Gateway names it; the pods then start anew.",
 			"  kubectl apply -f gateway-options.yaml",
 			"  kubectl patch gateway "+o.Gateway+" -n "+o.Namespace+" --type merge -p '"+`{"spec":{"infrastructure":{"parametersRef":{"group":"","kind":"ConfigMap","name":"`+name+`"}}}}`+"'"),
 		docs: []node{object("apiVersion", "v1", "kind", "ConfigMap",

@@ -21,7 +21,7 @@ type File struct {
 }
 
 // Make turns a sluice configuration into what the target takes. An error is
-// Refusals, when the configuration can't work there, or a *ConfigError, when it
+// RefusalErrors, when the configuration can't work there, or a *ConfigError, when it
 // can't work anywhere.
 func Make(source []byte, o Options) ([]File, error) {
 	if o.Source == "" {
@@ -74,7 +74,7 @@ func Join(files []File) []byte {
 }
 
 // head is the comment that a file begins with.
-func head(o *Options, words string, commands ...string) string {
+func head(words string, commands ...string) string {
 	all := words + "\n"
 	for _, c := range commands {
 		all += "\n" + c

@@ -120,18 +120,6 @@ func named(list node, name string) node {
 	return nil
 }
 
-func clone(n node) node {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	c.Content = make([]node, len(n.Content))
-	for i, item := range n.Content {
-		c.Content[i] = clone(item)
-	}
-	return &c
-}
-
 // plain matches texts that every YAML reader, also of YAML 1.1, takes for a
 // text without quotes.
 var plain = regexp.MustCompile(`^(/?[A-Za-z][A-Za-z0-9._/*-]*|/|[0-9]+/[a-z0-9]+|[0-9]+(ms|s|min|h|hour|day))$`)

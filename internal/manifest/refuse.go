@@ -11,20 +11,20 @@ import (
 	"sluice/internal/config"
 )
 
-// Refusal is why a configuration can't work on a target.
-type Refusal struct {
+// RefusalError is why a configuration can't work on a target.
+type RefusalError struct {
 	// Path is the field of the configuration, or the flag, that is the cause.
 	Path string
 	// Reason says why, and what to do instead.
 	Reason string
 }
 
-func (r Refusal) Error() string { return r.Path + ": " + r.Reason }
+func (r RefusalError) Error() string { return r.Path + ": " + r.Reason }
 
-// Refusals are all that is wrong.
-type Refusals []Refusal
+// RefusalErrors are all that is wrong.
+type RefusalErrors []RefusalError
 
-func (r Refusals) Error() string {
+func (r RefusalErrors) Error() string {
 	lines := make([]string, len(r))
 	for i := range r {
 		lines[i] = r[i].Error()
@@ -32,13 +32,13 @@ func (r Refusals) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (r *Refusals) add(where, format string, args ...any) {
-	*r = append(*r, Refusal{where, fmt.Sprintf(format, args...)})
+func (r *RefusalErrors) add(where, format string, args ...any) {
+	*r = append(*r, RefusalError{where, fmt.Sprintf(format, args...)})
 }
 
 // refuse collects what can't work.
-func refuse(p *config.Policy, o *Options) Refusals {
-	var r Refusals
+func refuse(p *config.Policy, o *Options) RefusalErrors {
+	var r RefusalErrors
 	refuseLink(&r, p, o)
 	refuseRedis(&r, p, o)
 	refuseSecrets(&r, p, o)
@@ -50,7 +50,7 @@ func refuse(p *config.Policy, o *Options) Refusals {
 	return r
 }
 
-func refuseLink(r *Refusals, p *config.Policy, o *Options) {
+func refuseLink(r *RefusalErrors, p *config.Policy, o *Options) {
 	const field = "redis.link"
 	link := p.Redis.Link
 	switch {
@@ -70,7 +70,7 @@ func refuseLink(r *Refusals, p *config.Policy, o *Options) {
 	}
 }
 
-func refuseRedis(r *Refusals, p *config.Policy, o *Options) {
+func refuseRedis(r *RefusalErrors, p *config.Policy, o *Options) {
 	if len(o.Redis) == 0 {
 		r.add("--redis", "is where Redis is, host:port")
 	}
@@ -101,7 +101,7 @@ func refuseRedis(r *Refusals, p *config.Policy, o *Options) {
 }
 
 // refuseAddress finds what isn't host:port.
-func refuseAddress(r *Refusals, flag, addr string) {
+func refuseAddress(r *RefusalErrors, flag, addr string) {
 	host, port, err := net.SplitHostPort(addr)
 	if n, e := strconv.Atoi(port); err != nil || e != nil || host == "" || n < 1 || n > 65535 {
 		r.add(flag, "%q isn't host:port", addr)
@@ -115,7 +115,7 @@ func refuseAddress(r *Refusals, flag, addr string) {
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // refuseEnvoy looks at what only a plain Envoy needs.
-func refuseEnvoy(r *Refusals, o *Options) {
+func refuseEnvoy(r *RefusalErrors, o *Options) {
 	if o.Target != Envoy {
 		return
 	}
@@ -136,7 +136,7 @@ func refuseEnvoy(r *Refusals, o *Options) {
 // reserved are names that the pipe's other parts have.
 var reserved = map[string]bool{redisTCP: true, redisNodes: true, redisMesh: true, "upstream": true}
 
-func refuseSecrets(r *Refusals, p *config.Policy, o *Options) {
+func refuseSecrets(r *RefusalErrors, p *config.Policy, o *Options) {
 	if p.Redis.Password != "" {
 		r.add("redis.password", "a manifest is copied and committed, so it holds no password; say password_env: NAME")
 	}
@@ -159,7 +159,7 @@ func clustered(p *config.Policy, o *Options) bool {
 	return o.RedisCluster || p.Redis.Topology == config.RedisCluster
 }
 
-func refuseCluster(r *Refusals, p *config.Policy, o *Options) {
+func refuseCluster(r *RefusalErrors, p *config.Policy, o *Options) {
 	if !clustered(p, o) {
 		return
 	}
@@ -189,7 +189,7 @@ func counters(p *config.Policy) int {
 	return n
 }
 
-func refuseMesh(r *Refusals, p *config.Policy, o *Options) {
+func refuseMesh(r *RefusalErrors, p *config.Policy, o *Options) {
 	if !o.InMesh {
 		return
 	}
@@ -214,7 +214,7 @@ func refuseMesh(r *Refusals, p *config.Policy, o *Options) {
 	}
 }
 
-func refusePlace(r *Refusals, o *Options) {
+func refusePlace(r *RefusalErrors, o *Options) {
 	if o.Target == Envoy {
 		return
 	}
@@ -248,7 +248,7 @@ func refusePlace(r *Refusals, o *Options) {
 }
 
 // refuseNames finds what Kubernetes would take for no name.
-func refuseNames(r *Refusals, o *Options) {
+func refuseNames(r *RefusalErrors, o *Options) {
 	secret, _ := o.secret()
 	var ca string
 	if o.TLS != nil {
@@ -270,7 +270,7 @@ var objectName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 var sha256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func refuseImage(r *Refusals, o *Options) {
+func refuseImage(r *RefusalErrors, o *Options) {
 	if o.SHA256 != "" && !sha256.MatchString(o.SHA256) {
 		r.add("--sha256", "is 64 hexadecimal digits, without a prefix")
 	}
@@ -288,7 +288,7 @@ func refuseImage(r *Refusals, o *Options) {
 }
 
 // refuseClient finds limits by address where the proxy doesn't see the caller's.
-func refuseClient(r *Refusals, p *config.Policy, o *Options) {
+func refuseClient(r *RefusalErrors, p *config.Policy, o *Options) {
 	if o.Target != Istio || (o.Mode != Sidecar && o.Mode != Waypoint) || !usesClient(p) {
 		return
 	}

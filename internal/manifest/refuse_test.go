@@ -92,7 +92,7 @@ func TestRefusals(t *testing.T) {
 			c.edit(&o)
 		}
 		files, err := Make([]byte(c.config), o)
-		var r Refusals
+		var r RefusalErrors
 		if !errors.As(err, &r) || files != nil {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func refusedFor(r Refusals, path, says string) bool {
+func refusedFor(r RefusalErrors, path, says string) bool {
 	for _, x := range r {
 		if x.Path == path && strings.Contains(x.Reason, says) {
 			return true
