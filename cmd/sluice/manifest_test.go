@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // limitsFile writes a configuration and goes to its folder.
@@ -44,6 +48,34 @@ func TestManifestPrintsAndWrites(t *testing.T) {
 		path := filepath.Join("deploy", name)
 		if _, err := os.Stat(path); err != nil || !strings.Contains(out, path) {
 			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// What is printed for sidecars can be applied as it is: the patch for their pods
+// is a comment.
+func TestManifestPrintsOnlyObjects(t *testing.T) {
+	limitsFile(t, "client_ip: {envoy: true}\n"+oneLimit)
+	out, err := sluice(t, strings.Fields("manifest istio limits.yaml --mode sidecar --selector app=x -n shop --redis redis:6379 --image oci://registry/sluice:1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "extraStatTags") {
+		t.Error("the pods' labels for metrics aren't printed")
+	}
+	dec := yaml.NewDecoder(strings.NewReader(out))
+	for n := 0; ; n++ {
+		var doc struct{ Kind string }
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			if n < 2 {
+				t.Errorf("only %d documents", n)
+			}
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Kind == "" && n < 2 {
+			t.Errorf("document %d is no object", n+1)
 		}
 	}
 }

@@ -167,7 +167,7 @@ func podOptions(p *config.Policy, o *Options) *File {
 			c := at(template, "spec", "containers", 0)
 			c.Content = append(c.Content[:2:2], append([]node{text("image"), text("auto")}, c.Content[2:]...)...)
 		}
-		return &File{Name: "pods.yaml", docs: []node{object("spec", object("template", template))}, head: wrap(words) + "\n\n"}
+		return &File{Name: "pods.yaml", patch: true, docs: []node{object("spec", object("template", template))}, head: wrap(words) + "\n\n"}
 	}
 	overlay, err := encode(object("spec", object("template", template)))
 	if err != nil {

@@ -18,6 +18,8 @@ type File struct {
 
 	head string
 	docs []node
+	// patch says that it is no object to apply, but a patch of one.
+	patch bool
 }
 
 // Make turns a sluice configuration into what the target takes. An error is
@@ -61,12 +63,17 @@ var makers = map[Target]func([]byte, *config.Policy, *Options) ([]File, error){
 	Higress:      higressFiles,
 }
 
-// Join writes files as one: Kubernetes reads several objects from one.
+// Join writes files as one: Kubernetes reads several objects from one. What is no
+// object of its own becomes a comment.
 func Join(files []File) []byte {
 	var b bytes.Buffer
 	for i, f := range files {
 		if i > 0 {
 			b.WriteString("---\n")
+		}
+		if f.patch {
+			b.WriteString(wrap(string(f.Text)) + "\n")
+			continue
 		}
 		b.Write(f.Text)
 	}
