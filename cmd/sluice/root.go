@@ -85,6 +85,7 @@ func newRoot() *cobra.Command {
 		newSet(),
 		newUnset(),
 		newReset(),
+		newManifest(),
 	)
 	return root
 }

@@ -1,6 +1,9 @@
 package envoyconfig
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -100,19 +103,19 @@ func TestMovePorts(t *testing.T) {
 func TestThroughRedisProxy(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		c := load(t)
-		c.ThroughRedisProxy([]string{"127.0.0.1:1", "127.0.0.1:2"}, cluster, "15ms")
+		c.ThroughRedisProxy([]string{"127.0.0.1:1", "127.0.0.1:2"}, cluster, "0.015s")
 		c = again(t, c)
-		if diff := cmp.Diff(M{"envoy_internal_address": M{"server_listener_name": proxyListener}}, endpoint(c, RedisTCP)); diff != "" {
+		if diff := cmp.Diff(M{"envoy_internal_address": M{"server_listener_name": ProxyListener}}, endpoint(c, RedisTCP)); diff != "" {
 			t.Error(diff)
 		}
-		nodes, _ := at(c.cluster(proxyNodes), "load_assignment", "endpoints", 0, "lb_endpoints").([]any)
+		nodes, _ := at(c.cluster(ProxyNodes), "load_assignment", "endpoints", 0, "lb_endpoints").([]any)
 		if len(nodes) != 2 {
 			t.Errorf("%d seeds", len(nodes))
 		}
-		if got := at(c.cluster(proxyNodes), "cluster_type") != nil; got != cluster {
+		if got := at(c.cluster(ProxyNodes), "cluster_type") != nil; got != cluster {
 			t.Errorf("a Redis Cluster: %v, expected %v", got, cluster)
 		}
-		if got := at(c.listener(proxyListener), "filter_chains", 0, "filters", 0, "typed_config", "settings", "op_timeout"); got != "15ms" {
+		if got := at(c.listener(ProxyListener), "filter_chains", 0, "filters", 0, "typed_config", "settings", "op_timeout"); got != "0.015s" {
 			t.Errorf("op_timeout %v", got)
 		}
 	}
@@ -181,5 +184,16 @@ func TestParseRefusesNonsense(t *testing.T) {
 	}
 	if _, err := Load("/nonexistent.yaml"); err == nil {
 		t.Error("a file that isn't there was read")
+	}
+}
+
+// The tool makes deployments of the embedded copy: it has to be the example.
+func TestEmbeddedExampleIsTheExample(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "..", "..", "envoy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, Example()) {
+		t.Error("example.yaml isn't envoy.yaml: run go generate")
 	}
 }

@@ -38,7 +38,7 @@ func TestDocumentedClusterIsTheTestedOne(t *testing.T) {
 	if c, err = Parse(out); err != nil { // numbers as the document's are read
 		t.Fatal(err)
 	}
-	for _, x := range [][2]string{{"listeners", proxyListener}, {"clusters", proxyNodes}, {"clusters", RedisTCP}} {
+	for _, x := range [][2]string{{"listeners", ProxyListener}, {"clusters", ProxyNodes}, {"clusters", RedisTCP}} {
 		if d := cmp.Diff(entry(t, c, x[0], x[1]), entry(t, doc, x[0], x[1])); d != "" {
 			t.Errorf("%s %s (-tested +documented):\n%s", x[0], x[1], d)
 		}

@@ -105,3 +105,16 @@ func (c *Config) Top(field string, value any) {
 	}
 	c.root[field] = value
 }
+
+// Restrict allows the plugin these host calls and callbacks, and no others.
+func (c *Config) Restrict(capabilities []string) {
+	p := c.plugin()
+	if p == nil {
+		return
+	}
+	allowed := M{}
+	for _, name := range capabilities {
+		allowed[name] = M{}
+	}
+	p["capability_restriction_config"] = M{"allowed_capabilities": allowed}
+}

@@ -1,16 +1,18 @@
 package envoyconfig
 
+import "github.com/goccy/go-yaml"
+
 // The internal listener, and the cluster behind it, that put Envoy's own Redis
 // proxy between the pipe and Redis.
 const (
-	proxyListener = "redis_rl"
-	proxyNodes    = "redis_nodes"
+	ProxyListener = "redis_rl"
+	ProxyNodes    = "redis_nodes"
 )
 
 // ThroughRedisProxy sends what the pipe carries through Envoy's Redis proxy, as
 // a Redis Cluster needs: nodes are its seeds, each host:port. With cluster
 // false there is one node and no slots. opTimeout is how long one command may
-// take, for example "15ms": it has to be below the plugin's own timeout.
+// take, for example "0.015s": it has to be below the plugin's own timeout.
 func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout string) {
 	var addresses []M
 	for _, node := range nodes {
@@ -21,46 +23,26 @@ func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout strin
 		}
 		addresses = append(addresses, a)
 	}
-	backend := M{
-		"name":            proxyNodes,
-		"connect_timeout": "1s",
-		"load_assignment": assignment(proxyNodes, addresses...),
+	var parts struct{ Listeners, Clusters []any }
+	if err := yaml.Unmarshal(redisProxy, &parts); err != nil {
+		c.fail("read redisproxy.yaml: %w", err)
+		return
 	}
-	if cluster {
-		backend["lb_policy"] = "CLUSTER_PROVIDED"
-		backend["cluster_type"] = M{
-			"name": "envoy.clusters.redis",
-			"typed_config": M{
-				"@type": "type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig",
-				// A master that is gone, or a slot that has moved, is looked for soon.
-				"cluster_refresh_rate":       "1s",
-				"redirect_refresh_interval":  "0.2s",
-				"redirect_refresh_threshold": 1,
-				"failure_refresh_threshold":  2,
-			},
-		}
-	} else {
+	listener, backend := named(parts.Listeners, ProxyListener), named(parts.Clusters, ProxyNodes)
+	settings, _ := at(listener, "filter_chains", 0, "filters", 0, "typed_config", "settings").(M)
+	if settings == nil || backend == nil {
+		c.fail("redisproxy.yaml has no %s or no %s", ProxyListener, ProxyNodes)
+		return
+	}
+	settings["op_timeout"] = opTimeout
+	backend["load_assignment"] = assignment(ProxyNodes, addresses...)
+	if !cluster {
+		delete(backend, "lb_policy")
+		delete(backend, "cluster_type")
 		backend["type"] = "STATIC"
 	}
-	c.addListener(M{
-		"name":              proxyListener,
-		"internal_listener": M{},
-		"filter_chains": []any{M{"filters": []any{M{
-			"name": "envoy.filters.network.redis_proxy",
-			"typed_config": M{
-				"@type":       "type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy",
-				"stat_prefix": proxyListener,
-				"settings": M{
-					"op_timeout":         opTimeout,
-					"enable_hashtagging": true,
-					"enable_redirection": true,
-					"dns_cache_config":   M{"name": proxyListener, "dns_lookup_family": "V4_ONLY"},
-				},
-				"prefix_routes": M{"catch_all_route": M{"cluster": proxyNodes}},
-			},
-		}}}},
-	})
+	c.addListener(listener)
 	c.addCluster(backend)
 	c.Cluster(RedisTCP, "type", "STATIC")
-	c.setEndpoint(RedisTCP, internalAddress(proxyListener))
+	c.setEndpoint(RedisTCP, internalAddress(ProxyListener))
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/goabi/capabilities"
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 )
@@ -152,6 +153,9 @@ func (g Gateway) Config(t testing.TB) *envoyconfig.Config {
 	c.AdminPort(0)
 	c.Listen(envoyconfig.Gateway, 0)
 	c.Module(Module(t))
+	// Least privilege, as the tool's manifests have it: whatever a test does, the
+	// plugin makes do with what is listed.
+	c.Restrict(capabilities.Names())
 	if g.Plugin != "" {
 		c.Configure(g.Plugin)
 	}
