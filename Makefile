@@ -20,7 +20,7 @@ PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
@@ -49,6 +49,10 @@ test: build ## run every test: unit, emulator, script and end-to-end
 .PHONY: bench
 bench: build ## measure beside what people use today, into docs/benchmarks.md
 	go run ./bench $(BENCHFLAGS)
+
+.PHONY: screenshots
+screenshots: build ## take the README's pictures of the page anew
+	go test -count=1 -run '^TestPictures$$' ./internal/playground -args -screenshots $(CURDIR)/docs/images
 
 .PHONY: chaos
 chaos: build ## break things under load, and write what held into docs/reliability.md
