@@ -188,7 +188,7 @@ func (s *Server) breakRedis(_ *http.Request, in redisIn) (any, error) {
 	case "start":
 		err = server.Start()
 	default:
-		return nil, mistake(fmt.Errorf("Redis can be paused, resumed, killed and started, not %q", in.Do))
+		return nil, mistake(fmt.Errorf("this Redis can be paused, resumed, killed and started, not %q", in.Do))
 	}
 	if err != nil {
 		return nil, err

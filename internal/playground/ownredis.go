@@ -14,7 +14,7 @@ const (
 	stopped = "stopped"
 )
 
-var errNotRunning = errors.New("Redis isn't running")
+var errNotRunning = errors.New("this Redis isn't running")
 
 // OwnRedis is a Redis that was started for the occasion, for a page to break.
 type OwnRedis struct {
@@ -72,7 +72,7 @@ func (o *OwnRedis) Resume() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.state != paused {
-		return errors.New("Redis isn't paused")
+		return errors.New("this Redis isn't paused")
 	}
 	if err := o.redis.Resume(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (o *OwnRedis) Start() error {
 		return errors.New("sluice dev is stopping")
 	}
 	if o.state != stopped {
-		return errors.New("Redis runs already")
+		return errors.New("this Redis runs already")
 	}
 	if err := o.redis.Start(); err != nil {
 		return err
