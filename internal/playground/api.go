@@ -90,23 +90,15 @@ func (s *Server) check(_ *http.Request, in textIn) (any, error) {
 }
 
 func (s *Server) applyConfig(r *http.Request, in textIn) (any, error) {
-	wrong, err := s.Apply(r, in.Text)
+	wrong, err := s.o.Settings.Apply(r.Context(), in.Text, "page")
 	if err != nil {
 		return nil, err
 	}
 	if len(wrong) > 0 {
 		return checked{Problems: wrong}, nil
 	}
+	s.Changed()
 	return checked{Problems: []Problem{}, Config: s.configView()}, nil
-}
-
-// Apply applies a configuration that the page was given, and tells all pages.
-func (s *Server) Apply(r *http.Request, text string) ([]Problem, error) {
-	wrong, err := s.o.Settings.Apply(r.Context(), text, "page")
-	if err == nil && len(wrong) == 0 {
-		s.Changed()
-	}
-	return wrong, err
 }
 
 // Changed tells all pages that another configuration is in force.

@@ -12,7 +12,7 @@ const pageHost = "127.0.0.1:10010"
 // guarded is a page without a gateway.
 func guarded(t *testing.T) *Server {
 	t.Helper()
-	s, err := New(pageHost, Options{Gateway: "http://127.0.0.1:1", Settings: opened(t, "limits: [{name: a, rate: 1/s}]\n")})
+	s, err := newServer(pageHost, Options{Gateway: "http://127.0.0.1:1", Settings: opened(t, "limits: [{name: a, rate: 1/s}]\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,18 +14,18 @@ import (
 const maxPicture = 300 << 10
 
 // The README's pictures: go test ./internal/playground -run Pictures -args -screenshots DIR.
-// Without a folder they are taken and thrown away, so that the command keeps
-// working.
+// Without a folder they are taken and thrown away (go test -artifacts keeps them),
+// so that the command keeps working.
 func TestPictures(t *testing.T) {
 	dir := *screenshots
 	if dir == "" {
-		dir = t.TempDir()
+		dir = t.ArtifactDir()
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, example(t))
-	light := open(t, r.url, look{width: 1280, height: 900, still: true})
+	light := open(t, r.url, look{width: 1280, height: 1040, still: true})
 	stop := visitors(t, r.gateway)
 	defer stop()
 	light.write("#path", "/")
@@ -35,30 +35,23 @@ func TestPictures(t *testing.T) {
 	light.until("a limit rejects", `document.querySelector('[data-limit=per-ip]').classList.contains('rejecting')`)
 	seconds := 6
 	if *screenshots != "" {
-		seconds = 45
+		seconds = 40
 	}
 	light.until("the picture has a history", `(globalThis.seen ||= new Set()).add(document.querySelector('[data-limit=per-ip] .bar-admitted').getAttribute('d')).size > `+itoa(seconds))
-	dark := open(t, r.url, look{width: 1280, height: 900, still: true, dark: true})
+	dark := open(t, r.url, look{width: 1280, height: 1040, still: true, dark: true})
 	phone := open(t, r.url, look{width: 360, height: 780, still: true, phone: true})
 	for _, p := range []*tab{light, dark, phone} {
 		p.until("a rejection is shown", `!document.querySelector('#rejection').hidden`)
 	}
 	light.picture(dir, "playground-light.png", false)
 	dark.picture(dir, "playground-dark.png", false)
-	if *screenshots == "" {
-		phone.picture(dir, "phone.png", true)
-	}
+	light.picture(t.ArtifactDir(), "whole.png", true)
+	phone.picture(t.ArtifactDir(), "phone.png", true)
 	for _, name := range []string{"playground-light.png", "playground-dark.png"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Size() > maxPicture || info.Size() < 20<<10 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
-	}
-	stop()
-	if extra := os.Getenv("LOOK"); extra != "" {
-		light.picture(extra, "light-whole.png", true)
-		dark.picture(extra, "dark-whole.png", true)
-		phone.picture(extra, "phone.png", true)
 	}
 }
 

@@ -58,8 +58,8 @@ const (
 	writeTimeout = 40 * time.Second // longer than an Envoy may take to load the plugin
 )
 
-// New makes a Server that answers at addr, a host:port, once it is started.
-func New(addr string, o Options) (*Server, error) {
+// newServer makes a Server that answers at addr, a host:port, once it is started.
+func newServer(addr string, o Options) (*Server, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Start(l net.Listener, o Options) (*Server, error) {
 	if host, _, err := net.SplitHostPort(l.Addr().String()); err != nil || !net.ParseIP(host).IsLoopback() {
 		return nil, fmt.Errorf("the playground is for this machine only, not for %s", l.Addr())
 	}
-	s, err := New(l.Addr().String(), o)
+	s, err := newServer(l.Addr().String(), o)
 	if err != nil {
 		return nil, err
 	}
