@@ -23,7 +23,8 @@ type OwnRedis struct {
 	mu    sync.Mutex
 	redis *stack.Redis
 	state string
-	ended bool // for good
+	ended bool  // for good
+	asked *bool // whether the process that runs was asked to end
 }
 
 // NewOwnRedis takes a running Redis over. A process of it that ends without
@@ -34,13 +35,17 @@ func NewOwnRedis(r *stack.Redis, crashed chan<- *stack.Process) *OwnRedis {
 	return o
 }
 
+// watch tells of a process that crashes. It is called with mu held, or before
+// anyone else knows o.
 func (o *OwnRedis) watch(p *stack.Process) {
+	asked := new(bool) // each process has its own: the next one may run already
+	o.asked = asked
 	go func() {
 		<-p.Done()
 		o.mu.Lock()
-		asked := o.ended || o.state == stopped
+		crashed := !*asked
 		o.mu.Unlock()
-		if !asked {
+		if crashed {
 			o.crashed <- p
 		}
 	}()
@@ -88,7 +93,7 @@ func (o *OwnRedis) Kill() error {
 	if o.state == stopped {
 		return errNotRunning
 	}
-	o.state = stopped
+	o.state, *o.asked = stopped, true
 	o.redis.Kill()
 	return nil
 }
@@ -115,6 +120,6 @@ func (o *OwnRedis) Start() error {
 func (o *OwnRedis) End() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ended = true
+	o.ended, *o.asked = true, true
 	o.redis.Stop()
 }

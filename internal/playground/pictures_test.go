@@ -26,6 +26,9 @@ func TestPictures(t *testing.T) {
 	}
 	r := start(t, example(t))
 	light := open(t, r.url, look{width: 1280, height: 1040, still: true})
+	// All of them now: a browser that starts takes the processors from Redis.
+	dark := open(t, r.url, look{width: 1280, height: 1040, still: true, dark: true})
+	phone := open(t, r.url, look{width: 360, height: 780, still: true, phone: true})
 	stop := visitors(t, r.gateway)
 	defer stop()
 	light.write("#path", "/")
@@ -38,8 +41,6 @@ func TestPictures(t *testing.T) {
 		seconds = 40
 	}
 	light.until("the picture has a history", `(globalThis.seen ||= new Set()).add(document.querySelector('[data-limit=per-ip] .bar-admitted').getAttribute('d')).size > `+itoa(seconds))
-	dark := open(t, r.url, look{width: 1280, height: 1040, still: true, dark: true})
-	phone := open(t, r.url, look{width: 360, height: 780, still: true, phone: true})
 	for _, p := range []*tab{light, dark, phone} {
 		p.until("a rejection is shown", `!document.querySelector('#rejection').hidden`)
 	}

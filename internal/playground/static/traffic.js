@@ -10,6 +10,7 @@ const EXAMPLES = [
 const STRIP = 80;
 let running = false;
 let rejected = null;
+let unsent = false; // the form has what the server doesn't know yet
 
 /** The slider goes from 0 to 2000 with fine steps where they matter. */
 const toRate = (position) => Math.round(2000 * (position / 100) ** 3) || (position > 0 ? 1 : 0);
@@ -22,7 +23,7 @@ export function start() {
   $('rate').addEventListener('input', () => { exact = toRate(Number($('rate').value)); outputs(); });
   $('callers').addEventListener('input', outputs);
   const change = later(200, () => { if (running) send(values()); });
-  $('traffic-form').addEventListener('input', change);
+  $('traffic-form').addEventListener('input', () => { unsent = running; change(); });
   $('traffic-form').addEventListener('submit', (e) => {
     e.preventDefault();
     if (running) send({ ...values(), rate: 0 });
@@ -59,7 +60,9 @@ function outputs() {
 
 async function send(t) {
   try {
-    show(await post('/api/traffic', t));
+    const state = await post('/api/traffic', t);
+    unsent = false;
+    show(state);
     complain($('traffic-error'), '');
   } catch (e) {
     complain($('traffic-error'), e.message);
@@ -73,6 +76,9 @@ export function hello(hello) {
 }
 
 export function show(t) {
+  // Another page may have started it.
+  const others = t.running && !unsent && !$('traffic-form').contains(document.activeElement);
+  if (others && Object.entries(values()).some(([name, value]) => t[name] !== value)) fill(t);
   running = t.running;
   text($('start'), running ? 'Stop' : 'Start');
   $('start').classList.toggle('stop', running);
