@@ -59,6 +59,10 @@ test-platforms: build ## run the control planes of Istio and Envoy Gateway on wh
 bench: build ## measure beside what people use today, into docs/benchmarks.md
 	go run ./bench $(BENCHFLAGS)
 
+.PHONY: screenshots
+screenshots: build ## take the README's pictures of the page anew
+	go test -count=1 -run '^TestPictures$$' ./internal/playground -args -screenshots $(CURDIR)/docs/images
+
 .PHONY: chaos
 chaos: build ## break things under load, and write what held into docs/reliability.md
 	go test -count=1 -timeout 20m ./chaos -long -report docs/reliability.md

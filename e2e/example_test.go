@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,17 @@ func TestDev(t *testing.T) {
 		if err != nil {
 			t.Fatalf("it ended: %v\n%s", err, &printed)
 		}
+	}
+	// The page comes first: it is what a newcomer opens.
+	page := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(printed.String())
+	resp, err := http.Get(page)
+	if err != nil {
+		t.Fatalf("the page %q: %v\n%s", page, err, &printed)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || !strings.Contains(string(body), "<title>sluice playground</title>") {
+		t.Errorf("%s answers %s (%v): %.200s", page, resp.Status, err, body)
 	}
 	loop := regexp.MustCompile(`(?m)^  (for i in .*; done)$`).FindStringSubmatch(printed.String())
 	if loop == nil {

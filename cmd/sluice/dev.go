@@ -10,16 +10,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/playground"
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 )
 
 // dev holds what the command line of `sluice dev` says, and what it started.
 type dev struct {
-	envoyFile string
-	logs      string
-	redis     string
-	workers   int
+	envoyFile  string
+	limitsFile string
+	logs       string
+	redis      string
+	workers    int
+	pagePort   int
 
 	out        io.Writer
 	config     *envoyconfig.Config
@@ -27,15 +30,27 @@ type dev struct {
 	ownExample bool     // it runs the checkout's envoy.yaml
 	stop       []func() // in the order of starting
 	ended      chan *stack.Process
+
+	limits   limits
+	settings *playground.Settings // nil without a page
+	noPage   error                // why there is none
+	page     *playground.Server
+	pageURL  string
+	server   *playground.OwnRedis // nil where Redis isn't dev's own
 }
 
 func newDev() *cobra.Command {
 	d := &dev{ended: make(chan *stack.Process, 2)}
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Start Envoy with the plugin, and Redis, to try limits on",
-		Long: `Starts Redis and an Envoy with envoy.yaml on this machine, says what to type
-next, and stays until Ctrl-C, which stops all of it.
+		Short: "Start Envoy with the plugin, Redis and a page to try limits on",
+		Long: `Starts Redis, an Envoy with envoy.yaml and a web page on this machine, says
+what to type next, and stays until Ctrl-C, which stops all of it.
+
+The page shows what each limit does, sends test traffic, explains a request, and
+edits the configuration. With --config, a sluice configuration by itself takes
+the place of the one in envoy.yaml. What is saved in the file takes effect at
+once, and loses no count.
 
 Envoy is $ENVOY, else the one on PATH, else downloaded once. Redis is
 $REDIS_SERVER, else the one on PATH, else installed where that needs no
@@ -50,9 +65,11 @@ one, and the command says so.
 		},
 	}
 	cmd.Flags().StringVar(&d.envoyFile, "envoy", "", "Envoy configuration to run (default: the checkout's envoy.yaml)")
+	cmd.Flags().StringVar(&d.limitsFile, "config", "", "sluice configuration (YAML) to run instead of the one in the Envoy configuration")
 	cmd.Flags().StringVar(&d.logs, "logs", "", "folder for logs (default: build/dev in the checkout)")
 	cmd.Flags().StringVar(&d.redis, "redis", "", "host:port of a Redis to use instead of starting one")
 	cmd.Flags().IntVar(&d.workers, "workers", 2, "Envoy worker threads")
+	cmd.Flags().IntVar(&d.pagePort, "page-port", pagePort, "port of the page")
 	return cmd
 }
 
@@ -66,6 +83,12 @@ func (d *dev) run(ctx context.Context) error {
 			err = nil // Ctrl-C came first, and this is what it broke
 		}
 		return err
+	}
+	if d.page != nil {
+		followed, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); d.follow(followed) }()
+		defer func() { cancel(); <-done }() // before anything is stopped
 	}
 	select {
 	case <-ctx.Done():
@@ -89,6 +112,9 @@ func (d *dev) start(ctx context.Context) error {
 	d.config.Endpoint(envoyconfig.RedisTCP, redisAt)
 	envoy, err := d.startEnvoy(ctx, envoyBinary)
 	if err != nil {
+		return err
+	}
+	if err := d.startPage(envoy, redisAt); err != nil {
 		return err
 	}
 	d.explain(envoy, redisAt)
@@ -116,6 +142,7 @@ func (d *dev) prepare() error {
 	if d.logs, err = filepath.Abs(d.logs); err != nil {
 		return err
 	}
+	d.ownExample = d.ownExample && d.limitsFile == ""
 	// Only this run's lines are to be found there.
 	for _, name := range []string{"envoy.log", "envoy-access.log", "redis.log"} {
 		if err := os.Remove(filepath.Join(d.logs, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -125,39 +152,7 @@ func (d *dev) prepare() error {
 	if d.config, err = envoyconfig.Load(d.envoyFile); err != nil {
 		return refusedError{err}
 	}
-	return nil
-}
-
-// startRedis returns the host:port of the Redis to use.
-func (d *dev) startRedis(ctx context.Context) (string, error) {
-	if d.redis != "" {
-		return d.redis, nil
-	}
-	port, err := d.port("Redis", 6379)
-	if err != nil {
-		return "", err
-	}
-	binary, err := stack.FindRedis(ctx, d.say)
-	if stack.IsMissing(err) && os.Getenv("REDIS_SERVER") == "" {
-		d.say("WARNING: %v", err)
-		d.say("WARNING: a stand-in built into this tool takes the place of Redis: good for a first look, for nothing else")
-		standIn, err := stack.StartStandIn(port)
-		if err != nil {
-			return "", err
-		}
-		d.stop = append(d.stop, standIn.Stop)
-		return standIn.Addr, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	redis, err := stack.StartRedis(stack.RedisOptions{Binary: binary, Dir: d.logs, Port: port})
-	if err != nil {
-		return "", err
-	}
-	d.stop = append(d.stop, redis.Stop)
-	d.watch(redis.Process())
-	return redis.Addr, nil
+	return d.configure()
 }
 
 // startEnvoy starts Envoy on ports that are free.
@@ -218,7 +213,11 @@ func (d *dev) stopAll() {
 func (d *dev) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *dev) explain(e *stack.Envoy, redisAt string) {
-	d.say("\nsluice runs. In another terminal, type\n")
+	if d.page != nil {
+		d.say("\nsluice runs. Open\n\n  %s\n\nand see what each limit does, or type in another terminal\n", d.pageURL)
+	} else {
+		d.say("\nsluice runs, without its page: %v. In another terminal, type\n", d.noPage)
+	}
 	if d.ownExample {
 		d.say("  for i in 1 2 3 4 5 6 7; do curl -s -o /dev/null -w '%%{http_code}\\n' %s/hello; done\n", e.URL())
 		d.say("and see 200 five times, then 429 twice: %s allows 5 a minute.", shown(d.envoyFile))
@@ -229,10 +228,18 @@ func (d *dev) explain(e *stack.Envoy, redisAt string) {
   gateway   %s
   admin     http://%s (metrics: /stats/prometheus)
   Redis     %s
-  limits    %s; restart after a change
+  limits    %s%s
   logs      %s
 
-Ctrl-C stops everything.`, e.URL(), e.Admin, redisAt, shown(d.envoyFile), shown(d.logs))
+Ctrl-C stops everything.`, e.URL(), e.Admin, redisAt, shown(d.limits.file), d.whenSaved(), shown(d.logs))
+}
+
+// whenSaved says what saving the file with the limits does.
+func (d *dev) whenSaved() string {
+	if d.page == nil {
+		return "; restart after a change"
+	}
+	return "; what you save there takes effect at once"
 }
 
 // shown is a path as a person would type it.

@@ -103,6 +103,40 @@ func TestDevWithAFileThatIsNoConfiguration(t *testing.T) {
 	}
 }
 
+func TestDevWithWrongLimits(t *testing.T) {
+	checkout(t, map[string]string{
+		"wrong.yaml": "limits:\n- name: a\n  rate: 1/s\n  burts: 3\n",
+		"envoy.yaml": envoyText + "                    limits:\n                    - name: a\n",
+		"mine.yaml":  "admin: {}\n",
+	})
+	for line, says := range map[string]string{
+		"--envoy envoy.yaml --config wrong.yaml": "wrong.yaml:4:3: limits[0].burts: ",
+		"--envoy envoy.yaml --config ghost.yaml": "ghost.yaml",
+		"--envoy envoy.yaml":                     "envoy.yaml:14:23: limits[0].rate: is required",
+		"--envoy mine.yaml --config wrong.yaml":  "no listener gateway",
+	} {
+		_, err := sluice(t, append([]string{"dev"}, strings.Fields(line)...)...)
+		if exitCode(err) != exitRefused || !strings.Contains(err.Error(), says) {
+			t.Errorf("dev %s: %v, expected %s", line, err, says)
+		}
+	}
+}
+
+// envoyText is an Envoy configuration up to the plugin's own.
+const envoyText = `static_resources:
+  listeners:
+  - name: gateway
+    filter_chains:
+    - filters:
+      - typed_config:
+          http_filters:
+          - name: sluice
+            typed_config:
+              config:
+                configuration:
+                  value:
+`
+
 func TestDevWithoutEnvoy(t *testing.T) {
 	checkout(t, map[string]string{"mine.yaml": "admin: {}\n"})
 	t.Setenv("ENVOY", "/nonexistent/envoy")

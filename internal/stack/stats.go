@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,15 @@ type Stats map[string]float64
 // Stats reads all metrics.
 func (a Admin) Stats(ctx context.Context) (Stats, error) {
 	body, err := a.Get(ctx, "/stats/prometheus")
+	if err != nil {
+		return nil, err
+	}
+	return parseStats(body)
+}
+
+// StatsLike reads the metrics whose name in Envoy a regular expression finds.
+func (a Admin) StatsLike(ctx context.Context, expression string) (Stats, error) {
+	body, err := a.Get(ctx, "/stats/prometheus?filter="+url.QueryEscape(expression))
 	if err != nil {
 		return nil, err
 	}

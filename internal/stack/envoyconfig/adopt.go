@@ -44,6 +44,9 @@ func (c *Config) PluginFrom(file string) {
 		c.fail("no HTTP filter %s", Plugin)
 		return
 	}
+	if c.root["node"] == nil { // Envoy wants one where it watches for anything
+		c.root["node"] = M{"id": "gateway", "cluster": "gateways"}
+	}
 	delete(f, "typed_config")
 	f["config_discovery"] = M{
 		"config_source": M{"resource_api_version": "V3", "path_config_source": M{"path": file}},
