@@ -20,18 +20,25 @@ PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
 
-# go build itself knows whether there is anything to do.
+# Without VERSION it is the one that internal/version names.
+VERSION ?=
+SET_VERSION := $(if $(VERSION),-X sluice/internal/version.Version=$(VERSION))
+
+# go build itself knows whether there is anything to do. The stamp is what
+# `sluice version FILE` reads.
 .PHONY: FORCE
 build/sluice.wasm: FORCE
-	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w' -o $@ .
+	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-unstamped.wasm .
+	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-unstamped.wasm $@
 
-build/sluice: FORCE
-	go build -o $@ ./cmd/sluice
+# The tool knows the checksum of the module that was built with it.
+build/sluice: build/sluice.wasm FORCE
+	go build -ldflags="$(SET_VERSION) -X main.moduleSHA256=$$(cut -d' ' -f1 build/sluice.wasm.sha256)" -o $@ ./cmd/sluice
 
 .PHONY: run
 run: build ## start Redis and Envoy with the plugin, and say what to type next
@@ -53,6 +60,15 @@ bench: build ## measure beside what people use today, into docs/benchmarks.md
 .PHONY: chaos
 chaos: build ## break things under load, and write what held into docs/reliability.md
 	go test -count=1 -timeout 20m ./chaos -long -report docs/reliability.md
+
+# The oldest that can be had is the short form, for each change.
+.PHONY: test-matrix
+test-matrix: build ## run a selection of the end-to-end tests on every Envoy that can be had
+	go run ./e2e/matrix -docs docs/envoy-versions.md
+
+.PHONY: test-oldest
+test-oldest: build ## the same on the oldest of these Envoys only
+	go run ./e2e/matrix -versions 1.36.4
 
 .PHONY: microbench
 microbench: build ## run the Go benchmarks; BENCH picks some

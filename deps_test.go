@@ -43,10 +43,11 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/internal/host":   {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/engine", "internal/link", "internal/host", "internal/goabi",
-			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "redisproto", "lua",
+			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source", "internal/protostruct", "internal/usage", "internal/version", "internal/breaker", "internal/local", "redisproto", "lua",
 		},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
+		"sluice/internal/version":     {},
 		"sluice/internal/breaker":     {},
 		"sluice/internal/local":       {"internal/host", "internal/limit", "internal/goabi"},
 	}

@@ -90,6 +90,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.breaker = breaker.New(breaker.Options{Rand: w.random})
 	w.idPrefix = w.randomID()
 	w.fallback = newFallback(w)
+	w.announce()
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
 }
@@ -227,6 +228,7 @@ func (w *worker) OnPluginDone() bool {
 	if w.breaker.IsOpen() {
 		w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
 	}
+	w.retire()
 	if w.pipe != nil {
 		w.pipe.Close(w.host.Steady())
 	}

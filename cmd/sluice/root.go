@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newDev(), newSimulate())
+	root.AddCommand(newDev(), newSimulate(), newVersion())
 	return root
 }
 
