@@ -70,6 +70,33 @@ test-matrix: build ## run a selection of the end-to-end tests on every Envoy tha
 test-oldest: build ## the same on the oldest of these Envoys only
 	go run ./e2e/matrix -versions 1.36.4
 
+# What has no place in the main module, because of what it needs.
+IMAGE := cd internal/image &&
+
+.PHONY: image
+image: build/sluice.wasm ## write the plugin's image for Istio, Envoy Gateway and Higress; PUSH=REGISTRY/NAME:TAG pushes it
+	$(IMAGE) go run ./cmd/image -root $(CURDIR) -module $(CURDIR)/build/sluice.wasm -out $(CURDIR)/build/image $(if $(PUSH),-push $(PUSH))
+
+.PHONY: release
+release: ## make what a version ships, in build/release; SNAPSHOT=1 from a tree with changes
+	$(IMAGE) go run ./cmd/release -root $(CURDIR) -out $(CURDIR)/build/release $(if $(SNAPSHOT),-snapshot)
+
+# Beside the release before: make test-upgrade OLD=v1.2.3
+.PHONY: test-upgrade
+test-upgrade: build/sluice.wasm ## run this version beside the module of commit OLD on one Redis
+	@test -n "$(OLD)" || { echo "say OLD=COMMIT, such as the last release's tag"; exit 2; }
+	rm -rf build/old && git worktree prune && git worktree add -f --detach build/old $(OLD)
+	trap 'git worktree remove --force build/old' EXIT; \
+	$(MAKE) -C build/old build/sluice.wasm; \
+	SLUICE_OLD_MODULE=$(CURDIR)/build/old/build/sluice.wasm go test -count=1 -v -run TestSameFormats ./e2e/upgrade
+
+# Modules of their own: what a release is made of, and what Kubernetes gets.
+.PHONY: test-deploy
+test-deploy: image ## test the image, the release, the Helm chart and the kustomize overlays
+	$(IMAGE) go test -count=1 ./...
+	cd e2e/imagepull && go test -count=1 ./...
+	cd deploy/test && go test -count=1 ./...
+
 .PHONY: microbench
 microbench: build ## run the Go benchmarks; BENCH picks some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
