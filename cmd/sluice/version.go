@@ -72,7 +72,7 @@ func printTool(out io.Writer, asJSON bool) error {
 		MinEnvoy: "1." + strconv.Itoa(version.MinEnvoyMinor),
 	}
 	if asJSON {
-		return printJSON(out, v)
+		return versionJSON(out, v)
 	}
 	plugin := "sha256 " + v.ModuleSHA256
 	if v.ModuleSHA256 == "" {
@@ -104,7 +104,7 @@ func printModule(out io.Writer, file string, asJSON bool) error {
 	}
 	v := moduleVersion{i.Version, i.SHA256, i.Go, i.MinEnvoy, i.ABI, i.Host, i.Size}
 	if asJSON {
-		return printJSON(out, v)
+		return versionJSON(out, v)
 	}
 	runs := "Envoy " + v.MinEnvoy + " or later"
 	if v.Host == "higress" {
@@ -115,7 +115,7 @@ func printModule(out io.Writer, file string, asJSON bool) error {
 	return err
 }
 
-func printJSON(out io.Writer, v any) error {
+func versionJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
