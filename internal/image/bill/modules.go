@@ -76,6 +76,12 @@ func Modules(ctx context.Context, p Program) ([]Module, error) {
 		if m.Texts, m.Licences, err = licences(dir); err != nil {
 			return nil, fmt.Errorf("module %s %s: %w", f.Path, f.Version, err)
 		}
+		if one, ok := chosen[m.Path]; ok {
+			if !slices.Contains(m.Licences, one) {
+				return nil, fmt.Errorf("module %s %s is no longer offered under %s", f.Path, f.Version, one)
+			}
+			m.Licences = []string{one}
+		}
 		list = append(list, m)
 	}
 	std, err := standardLibrary(ctx, p.Root)
@@ -85,6 +91,11 @@ func Modules(ctx context.Context, p Program) ([]Module, error) {
 	list = append(list, std)
 	slices.SortFunc(list, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
 	return list, nil
+}
+
+// chosen are the licences that this project takes where a module offers several.
+var chosen = map[string]string{
+	"github.com/golang/freetype": "FTL",
 }
 
 // listed is a module as go list prints it.
@@ -164,21 +175,18 @@ const minCoverage = 60
 
 // licences reads the licence texts in a folder and names those licences, SPDX.
 func licences(dir string) ([]Text, []string, error) {
-	entries, err := os.ReadDir(dir)
+	files, err := licenceFiles(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	var texts []Text
 	var names []string
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !isLicenceName(e.Name()) {
-			continue
-		}
-		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, nil, err
 		}
-		texts = append(texts, Text{e.Name(), content})
+		texts = append(texts, Text{filepath.ToSlash(name), content})
 		if c := licensecheck.Scan(content); c.Percent >= minCoverage {
 			for _, m := range c.Match {
 				names = append(names, m.ID)
@@ -190,6 +198,33 @@ func licences(dir string) ([]Text, []string, error) {
 	}
 	slices.Sort(names)
 	return texts, slices.Compact(names), nil
+}
+
+// licenceFiles are the files of a folder that hold licences, and all of those in a
+// folder of licences in it.
+func licenceFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		switch {
+		case e.Type().IsRegular() && isLicenceName(e.Name()):
+			files = append(files, e.Name())
+		case e.IsDir() && strings.EqualFold(e.Name(), "licenses"):
+			inner, err := os.ReadDir(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			for _, i := range inner {
+				if i.Type().IsRegular() {
+					files = append(files, filepath.Join(e.Name(), i.Name()))
+				}
+			}
+		}
+	}
+	return files, nil
 }
 
 func isLicenceName(name string) bool {
