@@ -29,7 +29,7 @@ var client = &http.Client{Timeout: 20 * time.Second}
 
 // admitted sends n requests at once, in turn to each gateway, and counts those that
 // were let through. Anything but 200 and 429 fails the test.
-func admitted(t *testing.T, key string, n int, gateways ...*stack.Envoy) int {
+func admitted(t *testing.T, n int, gateways ...*stack.Envoy) int {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func admitted(t *testing.T, key string, n int, gateways ...*stack.Envoy) int {
 				t.Error(err)
 				return
 			}
-			req.Header.Set("x-key", key)
+			req.Header.Set("x-key", "k")
 			resp, err := client.Do(req)
 			if err != nil {
 				t.Error(err)
@@ -97,20 +97,20 @@ func stored(t *testing.T, redis *stack.Redis) map[string]string {
 func TestSameFormatsCountTogether(t *testing.T) {
 	redis, upstream := stacktest.Redis(t, stack.RedisOptions{}), stacktest.Upstream(t)
 	old := gateway(t, "old", previous(t), redis, upstream)
-	if n := admitted(t, "k", 5, old); n != 5 {
+	if n := admitted(t, 5, old); n != 5 {
 		t.Fatalf("the old one alone admitted %d of 5", n)
 	}
 	next := gateway(t, "new", stacktest.Module(t), redis, upstream)
-	if n := admitted(t, "k", 40, old, next); n != 15 {
+	if n := admitted(t, 40, old, next); n != 15 {
 		t.Errorf("side by side they admitted %d more, expected 15 of 20 in all", n)
 	}
 	old.Stop()
-	if n := admitted(t, "k", 3, next); n != 0 {
+	if n := admitted(t, 3, next); n != 0 {
 		t.Errorf("the new one alone admitted %d more", n)
 	}
 	// And back again.
 	back := gateway(t, "back", previous(t), redis, upstream)
-	if n := admitted(t, "k", 3, back); n != 0 {
+	if n := admitted(t, 3, back); n != 0 {
 		t.Errorf("after the way back %d more were admitted", n)
 	}
 	for name, e := range map[string]*stack.Envoy{"new": next, "back": back} {
@@ -129,14 +129,14 @@ func TestOtherFormatsStandAside(t *testing.T) {
 	redis, upstream := stacktest.Redis(t, stack.RedisOptions{}), stacktest.Upstream(t)
 	old := gateway(t, "old", stacktest.Module(t), redis, upstream)
 	next := gateway(t, "new", nextFormat(t), redis, upstream)
-	if n := admitted(t, "k", 15, old); n != 15 {
+	if n := admitted(t, 15, old); n != 15 {
 		t.Fatalf("the old one admitted %d of 15", n)
 	}
 	before := stored(t, redis)
 	if len(before) != 1 {
 		t.Fatalf("counters: %q", before)
 	}
-	if n := admitted(t, "k", 30, next); n != 20 {
+	if n := admitted(t, 30, next); n != 20 {
 		t.Errorf("the new one admitted %d, expected its own 20", n)
 	}
 	both := stored(t, redis)
@@ -154,7 +154,7 @@ func TestOtherFormatsStandAside(t *testing.T) {
 		}
 	}
 	// A way back finds its counters as it left them.
-	if n := admitted(t, "k", 10, old); n != 5 {
+	if n := admitted(t, 10, old); n != 5 {
 		t.Errorf("the old one admitted %d more, expected the 5 that it had left", n)
 	}
 	for name, e := range map[string]*stack.Envoy{"old": old, "new": next} {
