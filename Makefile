@@ -25,15 +25,21 @@ help: ## list what can be made
 .PHONY: build
 build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
 
+# Without VERSION it is the one that internal/version names.
+VERSION ?=
+SET_VERSION := $(if $(VERSION),-X sluice/internal/version.Version=$(VERSION))
+
 # go build itself knows whether there is anything to do. What it makes works as it
-# is; packing takes a quarter off.
+# is; packing takes a quarter off, and the stamp is what `sluice version FILE` reads.
 .PHONY: FORCE
 build/sluice.wasm: FORCE
-	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w' -o build/sluice-unpacked.wasm .
-	go run ./internal/wasmpack/pack build/sluice-unpacked.wasm $@
+	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-unpacked.wasm .
+	go run ./internal/wasmpack/pack build/sluice-unpacked.wasm build/sluice-unstamped.wasm
+	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-unstamped.wasm $@
 
-build/sluice: FORCE
-	go build -o $@ ./cmd/sluice
+# The tool knows the checksum of the module that was built with it.
+build/sluice: build/sluice.wasm FORCE
+	go build -ldflags="$(SET_VERSION) -X main.moduleSHA256=$$(cut -d' ' -f1 build/sluice.wasm.sha256)" -o $@ ./cmd/sluice
 
 .PHONY: run
 run: build ## start Redis and Envoy with the plugin, and say what to type next
@@ -71,6 +77,42 @@ chaos: build ## break things under load, and write what held into docs/reliabili
 size: build ## say what the plugin is made of, and what memory a gateway needs for it
 	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -o build/sluice-names.wasm .
 	go run ./bench/size -names build/sluice-names.wasm
+
+# The oldest that can be had is the short form, for each change.
+.PHONY: test-matrix
+test-matrix: build ## run a selection of the end-to-end tests on every Envoy that can be had
+	go run ./e2e/matrix -docs docs/envoy-versions.md
+
+.PHONY: test-oldest
+test-oldest: build ## the same on the oldest of these Envoys only
+	go run ./e2e/matrix -versions 1.36.4
+
+# What has no place in the main module, because of what it needs.
+IMAGE := cd internal/image &&
+
+.PHONY: image
+image: build/sluice.wasm ## write the plugin's image for Istio, Envoy Gateway and Higress; PUSH=REGISTRY/NAME:TAG pushes it
+	$(IMAGE) go run ./cmd/image -root $(CURDIR) -module $(CURDIR)/build/sluice.wasm -out $(CURDIR)/build/image $(if $(PUSH),-push $(PUSH))
+
+.PHONY: release
+release: ## make what a version ships, in build/release; SNAPSHOT=1 from a tree with changes
+	$(IMAGE) go run ./cmd/release -root $(CURDIR) -out $(CURDIR)/build/release $(if $(SNAPSHOT),-snapshot)
+
+# Beside the release before: make test-upgrade OLD=v1.2.3
+.PHONY: test-upgrade
+test-upgrade: build/sluice.wasm ## run this version beside the module of commit OLD on one Redis
+	@test -n "$(OLD)" || { echo "say OLD=COMMIT, such as the last release's tag"; exit 2; }
+	rm -rf build/old && git worktree prune && git worktree add -f --detach build/old $(OLD)
+	trap 'git worktree remove --force build/old' EXIT; \
+	$(MAKE) -C build/old build/sluice.wasm; \
+	SLUICE_OLD_MODULE=$(CURDIR)/build/old/build/sluice.wasm go test -count=1 -v -run TestSameFormats ./e2e/upgrade
+
+# Modules of their own: what a release is made of, and what Kubernetes gets.
+.PHONY: test-deploy
+test-deploy: image ## test the image, the release, the Helm chart and the kustomize overlays
+	$(IMAGE) go test -count=1 ./...
+	cd e2e/imagepull && go test -count=1 ./...
+	cd deploy/test && go test -count=1 ./...
 
 .PHONY: microbench
 microbench: build ## run the Go benchmarks; BENCH picks some

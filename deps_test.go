@@ -47,13 +47,14 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/internal/host":       {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/digest", "internal/ipaddr", "internal/engine", "internal/link", "internal/host", "internal/goabi",
-			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
+			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/version", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
 		},
 		"sluice/internal/ipaddr":      {},
 		"sluice/internal/digest":      {},
 		"sluice/internal/protostruct": {},
 		"sluice/internal/usage":       {},
 		"sluice/internal/override":    {},
+		"sluice/internal/version":     {},
 		"sluice/internal/breaker":     {},
 		"sluice/internal/local":       {"internal/host", "internal/limit", "internal/goabi"},
 	}

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 	"sluice/internal/stack/stacktest"
+	"sluice/internal/version"
 )
 
 // plain starts one gateway with one limit, 5 a minute, and the upstream.
@@ -138,7 +139,7 @@ func TestUpstreamSeesTheRequest(t *testing.T) {
 // Debug headers are for those who know the secret.
 func TestDebugHeadersNeedTheSecret(t *testing.T) {
 	e, _ := plain(t, nil)
-	names := []string{"x-sluice-limit", "x-sluice-mode", "x-sluice-redis-us", "x-sluice-at"}
+	names := []string{"x-sluice-limit", "x-sluice-mode", "x-sluice-redis-us", "x-sluice-at", "x-sluice-version"}
 	for _, secret := range []string{"", "wrong"} {
 		a := send(call{url: e.URL() + "/", header: map[string]string{key: "k", "x-debug": secret}}).must(t, 200)
 		for _, name := range names {
@@ -157,6 +158,9 @@ func TestDebugHeadersNeedTheSecret(t *testing.T) {
 	}
 	if got := a.int(t, "x-sluice-redis-us"); got < 1 || got > hang.Microseconds() {
 		t.Errorf("x-sluice-redis-us: %d", got)
+	}
+	if got := a.header.Get("x-sluice-version"); got != version.Version {
+		t.Errorf("x-sluice-version: %q, expected %q", got, version.Version)
 	}
 	if at := time.UnixMicro(a.int(t, "x-sluice-at")); at.Before(before) || at.After(time.Now()) {
 		t.Errorf("x-sluice-at: %v, and the request was sent at %v", at, before)

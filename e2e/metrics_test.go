@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/stack/envoyconfig"
+	"sluice/internal/version"
 )
 
 func TestMetricsAndAccessLog(t *testing.T) {
@@ -42,6 +43,9 @@ func TestMetricsAndAccessLog(t *testing.T) {
 		if value, has := s[series]; !has || value != 0 {
 			t.Errorf("%s is %v (there: %v) before the first request", series, value, has)
 		}
+	}
+	if v := s[`sluice_build_info{version="`+version.Version+`"}`]; v != 1 {
+		t.Errorf("sluice_build_info is %v", v)
 	}
 	errorKinds := 0
 	for series := range s {

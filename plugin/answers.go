@@ -7,6 +7,7 @@ import (
 	"sluice/internal/engine"
 	"sluice/internal/host"
 	"sluice/internal/limit"
+	"sluice/internal/version"
 )
 
 // answers writes what a caller sees: headers on what passes, and whole answers
@@ -214,6 +215,7 @@ func (a *answers) debug(r *request, add func(name, value string)) {
 		add("x-sluice-override", o.Entry.Kind.String())
 	}
 	add("x-sluice-redis-us", a.int(r.redisUS))
+	add("x-sluice-version", version.Version)
 	if d.Verdict.AtUS != 0 {
 		add("x-sluice-at", a.int(d.Verdict.AtUS))
 	}

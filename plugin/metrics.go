@@ -56,6 +56,7 @@ type metrics struct {
 	panics       metric
 	configErrors metric
 	breakerOpen  metric
+	build        metric // 1, of this version
 
 	oddCosts       metric // costs that were no whole numbers
 	settleErrors   metric // corrections that Redis didn't confirm

@@ -99,6 +99,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.idPrefix = w.randomID()
 	w.fallback = newFallback(w)
 	w.control = newControl(w)
+	w.announce()
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
 }
@@ -244,6 +245,7 @@ func (w *worker) OnPluginDone() bool {
 			w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
 		}
 	}
+	w.retire()
 	for _, p := range w.pipes {
 		p.Close(w.host.Steady())
 	}

