@@ -121,6 +121,17 @@ func TestHashedValuesAreNowhere(t *testing.T) {
 	}
 }
 
+// Hashes without a secret could be guessed: such a configuration doesn't run.
+func TestHashingNeedsItsSecret(t *testing.T) {
+	b := newBed(t)
+	_, err := stacktest.Gateway{
+		Plugin: pluginJSON(t, "hash_keys: true\nhash_secret_env: SLUICE_DOCS_UNSET\nlimits: [{name: user, key: ip, rate: 2/hour}]"), Redis: b.server.Addr,
+	}.TryStart(t)
+	if err == nil || !strings.Contains(err.Error(), "SLUICE_DOCS_UNSET is empty") {
+		t.Errorf("started, or doesn't say why not: %v", err)
+	}
+}
+
 // A password that is refused is in no log, no metric and no header.
 func TestPasswordsAreNotTold(t *testing.T) {
 	server := stacktest.Redis(t, stack.RedisOptions{Password: "right"})

@@ -19,16 +19,18 @@ var (
 	attribute = regexp.MustCompile(`(?:href|src|srcset)="([^"]+)"`)
 	reference = regexp.MustCompile(`^\[[^\]]+\]:\s+(\S+)`)
 	picture   = regexp.MustCompile(`\[!\[[^\]]*\]\([^)]*\)\]\(([^)]+)\)`) // a link around an image
+	comment   = regexp.MustCompile(`<!--.*?-->`)
 	code      = regexp.MustCompile("`[^`]*`")
 	heading   = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*$`)
 	named     = regexp.MustCompile(`<a\s+(?:id|name)="([^"]+)"`)
 	linkText  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// Links finds the links and pictures of a page, outside of code.
+// Links finds the links and pictures of a page, outside of code and comments.
 func Links(page string) []Link {
 	var out []Link
 	for i, line := range prose(page) {
+		line = comment.ReplaceAllString(line, "")
 		line = code.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat("x", len(s)) })
 		for _, re := range []*regexp.Regexp{inline, picture, attribute, reference} {
 			for _, m := range re.FindAllStringSubmatch(line, -1) {
