@@ -27,13 +27,18 @@ var ranPages = []string{"README.md", "README.zh-CN.md", "docs/tutorial.md", "doc
 // Reasons why a block of commands isn't run here.
 const (
 	needsKubernetes = "kubectl needs a cluster; what the commands make is run by e2e/istio, e2e/envoygateway and internal/manifest"
+	measures        = "a benchmark: it measures this machine, and asserts nothing"
 	elsewhere       = "cmd/sluice TestRuntimeOverridesPage runs every command"
 )
 
 // notRun are the blocks that nothing here runs, by page and a text in their first
-// command, each with the reason.
+// command ("" for all), each with the reason.
 var notRun = []struct{ page, command, reason string }{
 	{"docs/runtime-overrides.md", "sluice set per-ip", elsewhere},
+	{"docs/simulate.md", "sluice simulate", "cmd/sluice TestSimulateDocument runs every command"},
+	{"docs/simulate.md", "-bench", measures},
+	{"docs/storage.md", "-bench", measures},
+	{"docs/storage.md", "REDIS_SERVER=", "needs another server than the one at hand; the tests of lua/luatest themselves are run"},
 	{"docs/playground.md", "sluice dev --config limits.yaml", "e2e TestDevWithALimitsFile runs it with a file of its own, and the tutorial with another"},
 	{"docs/deploy/envoy.md", "sluice manifest envoy limits.yaml --redis", "e2e/platforms runs what it makes; the page's redis and app are the reader's"},
 	{"docs/deploy/envoy.md", "curl -si http://127.0.0.1:10000/", "of the reader's gateway; e2e/platforms asks the same of its own"},
@@ -96,7 +101,7 @@ func TestEveryCommandIsRun(t *testing.T) {
 	}
 	for i, n := range notRun {
 		if !used[i] {
-			t.Errorf("%s has no block that begins with %q any more: take it out of notRun", n.page, n.command)
+			t.Errorf("%s has no command with %q any more: take it out of notRun", n.page, n.command)
 		}
 	}
 }
@@ -165,7 +170,7 @@ var updateFigures = flag.Bool("update-figures", false, "write the READMEs' figur
 
 // A figure on a page that a generated table has: the page, the table's row by its
 // first cell, the column by its head, then what the page says.
-var figure = regexp.MustCompile(`(<!-- figure: (\S+) \| ([^|]+) \| ([^|]+) -->)(.*?)(<!-- end -->)`)
+var figure = regexp.MustCompile(`(<!-- figure: (\S+) \| ([^|]+) \| ([^|>]+) -->)(.*?)(<!-- end -->)`)
 
 // What the READMEs say was measured is what the measurements' pages say:
 //
@@ -187,6 +192,11 @@ func TestFigures(t *testing.T) {
 			}
 			return m[1] + got + m[6]
 		})
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "<!-- figure") {
+				t.Errorf("%s:%d: a line that begins with a comment ends the paragraph before it", name, i+1)
+			}
+		}
 		if found < 5 {
 			t.Errorf("%s: only %d figures were found", name, found)
 		}

@@ -66,8 +66,8 @@ func TestRun(t *testing.T) {
 }
 
 func TestConsoles(t *testing.T) {
-	got := doctest.Consoles("```console\n$ a\n```\n- item\n\n  ```console run exit=1\n  $ b\n  ```\n```sh\n\nc\n```\n```yaml\n$ d\n```\n```console\n$ e")
-	want := []doctest.Console{{1, false, "a"}, {6, true, "b"}, {9, false, "c"}, {16, false, "e"}}
+	got := doctest.Consoles("```console\n$ a\n```\n- item\n\n  ```console run exit=1\n  $ b\n  ```\n```sh\n\nc\n```\n```yaml\n$ d\n```\n\n    A=b sluice x\n    y\n\n```console\n$ e")
+	want := []doctest.Console{{1, false, "a"}, {6, true, "b"}, {9, false, "c"}, {17, false, "A=b sluice x"}, {20, false, "e"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

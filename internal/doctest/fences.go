@@ -1,6 +1,11 @@
 package doctest
 
-import "strings"
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // console is the language of blocks that hold commands.
 const console = "console"
@@ -59,8 +64,11 @@ type Console struct {
 // shells are languages that a block of commands could have by mistake.
 var shells = map[string]bool{"sh": true, "bash": true, "shell": true, "zsh": true, "shell-session": true}
 
-// Consoles finds a page's blocks of commands, those of another shell's name
-// included.
+// programs are what an indented block of commands begins with.
+var programs = regexp.MustCompile(`^ {4}(?:\$ )?((?:[A-Z_]+=\S+ )*(?:sluice|make|go|curl|kubectl|helm|zcat|redis-cli|docker|envoy|build/sluice) .*)$`)
+
+// Consoles finds a page's blocks of commands in the page's order, those of another
+// shell's name included, and those that are only indented.
 func Consoles(page string) []Console {
 	var out []Console
 	for _, f := range fences(page) {
@@ -77,5 +85,12 @@ func Consoles(page string) []Console {
 		}
 		out = append(out, c)
 	}
+	lines := prose(page)
+	for i, line := range lines {
+		if m := programs.FindStringSubmatch(line); m != nil && (i == 0 || strings.TrimSpace(lines[i-1]) == "") {
+			out = append(out, Console{Line: i + 1, First: m[1]})
+		}
+	}
+	slices.SortFunc(out, func(a, b Console) int { return cmp.Compare(a.Line, b.Line) })
 	return out
 }
