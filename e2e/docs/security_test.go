@@ -33,7 +33,7 @@ var patient = &http.Client{Timeout: slowest}
 // status sends a request with these headers, name and value in turn.
 func status(t *testing.T, url string, headers ...string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
