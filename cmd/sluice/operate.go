@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/config"
-	"sluice/internal/config/yamlconfig"
 	"sluice/internal/operate"
 	"sluice/internal/override"
 	"sluice/internal/redisclient"
@@ -34,7 +32,7 @@ type operation struct {
 func (o *operation) register(cmd *cobra.Command) {
 	o.cmd = cmd
 	f := cmd.Flags()
-	f.StringVar(&o.config, "config", "", "the gateways' configuration, YAML or JSON: names, keys and Redis's user are checked against it")
+	f.StringVar(&o.config, "config", "", "the gateways' configuration, or a file that holds it: names, keys and Redis's user are checked against it")
 	f.StringVar(&o.prefix, "prefix", "rl", "what every key in Redis begins with (default: the configuration's)")
 	f.StringVar(&o.raw, "raw-key", "", "the key's values as they stand in the counter's name, instead of KEY")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -47,29 +45,18 @@ func (o *operation) open() error {
 	if o.config == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.config)
+	p, err := readPolicy(o.config, o.cmd.InOrStdin())
 	if err != nil {
-		return refusedError{fmt.Errorf("--config: %w", err)}
+		return err
 	}
-	p, problems := yamlconfig.Parse(text)
-	if len(problems) > 0 {
-		return refusedError{fmt.Errorf("%s:%s", o.config, problems[0])}
-	}
-	if p.HashKeys {
-		secret := os.Getenv(p.HashSecretEnv)
-		if secret == "" && o.raw == "" {
-			return refusedError{fmt.Errorf("the configuration hashes keys: set %s to the secret that gateways have", p.HashSecretEnv)}
-		}
-		p.SetHashSecret([]byte(secret))
+	if !setHashSecret(p) && o.raw == "" {
+		return refusedError{fmt.Errorf("the configuration hashes keys: set %s to the secret that gateways have", p.HashSecretEnv)}
 	}
 	o.op.Policy = p
 	if !o.cmd.Flags().Changed("prefix") {
 		o.op.Prefix = p.Redis.Prefix
 	}
-	o.redis.Fill(redisclient.Defaults{
-		Username: p.Redis.Username, PasswordEnv: p.Redis.PasswordEnv, Password: p.Redis.Password,
-		DB: int(p.Redis.DB), Cluster: p.Redis.Topology == config.RedisCluster,
-	})
+	o.redis.Fill(redisDefaults(p))
 	return nil
 }
 

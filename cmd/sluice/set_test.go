@@ -113,7 +113,7 @@ func TestMistakesOfAnOperator(t *testing.T) {
 		"set per-ipp --block --for 1h --config " + file:       {exitUsage, "did you mean per-ip?"},
 		"set per-ip nobody --block --for 1h --config " + file: {exitUsage, "no address"},
 		"set per-ip --block --for 1h --config " + bad:         {exitRefused, "1:"},
-		"set per-ip --block --for 1h --config /nonexistent":   {exitRefused, "--config"},
+		"set per-ip --block --for 1h --config /nonexistent":   {exitRefused, "/nonexistent"},
 		"set per-ip --block --for 1h --redis 127.0.0.1:1":     {exitFailed, "nothing listens"},
 		"set per-ip --block --for 1h --redis x":               {exitUsage, "no host:port"},
 		"unset":                                               {exitUsage, "needs the name"},

@@ -5,9 +5,19 @@
 //	```console run
 //
 // with, behind run, options: exit=N, the exit code of the last command (0);
-// prepare=NAME, something that the test does first. Lines that begin with "$ "
-// are commands for a shell, each with the lines behind it as its output. There a
-// line of just … stands for any lines, and … within a line for any text.
+// prepare=NAME, something that the test does first; background, for a command that
+// stays, such as a server. Lines that begin with "$ " are commands for a shell,
+// each with the lines behind it as its output. There a line of just … stands for
+// any lines, and … within a line for any text.
+//
+// A block of any language with file=NAME, such as
+//
+//	```yaml file=build/limits.yaml
+//
+// is a file that the page says to save: it is written.
+//
+// Consoles finds all blocks of commands, so that a test can tell which of them
+// nobody runs, and Links where a page leads to.
 package doctest
 
 import (
@@ -17,12 +27,15 @@ import (
 	"strings"
 )
 
-// Block is one block to run.
+// Block is one block to run, or a file to save.
 type Block struct {
-	Line     int // of its first fence, from 1
-	Prepare  string
-	Exit     int // of its last command
-	Commands []Command
+	Line       int // of its first fence, from 1
+	Prepare    string
+	Exit       int  // of its last command
+	Background bool // its one command stays
+	Commands   []Command
+	File       string // to be written, in place of commands
+	Text       string // what the file holds
 }
 
 // Command is what is typed, and what has to come.
@@ -33,41 +46,49 @@ type Command struct {
 
 const ellipsis = "…"
 
-// Blocks finds the blocks of a page that are to be run.
+// Blocks finds the blocks of a page that are to be run, and its files.
 func Blocks(page string) ([]Block, error) {
 	var out []Block
-	var b *Block
-	fenced := false
-	for i, line := range strings.Split(page, "\n") {
-		fence, ok := strings.CutPrefix(line, "```")
+	for _, f := range fences(page) {
+		b := Block{Line: f.line}
+		language, options, _ := strings.Cut(f.info, " ")
+		run, ok := strings.CutPrefix(options, "run")
+		name, isFile := strings.CutPrefix(options, "file=")
 		switch {
-		case ok && b != nil:
-			if len(b.Commands) == 0 {
-				return nil, fmt.Errorf("line %d: a block to run without a command", b.Line)
+		case language == console && ok:
+			if err := b.read(run, f); err != nil {
+				return nil, err
 			}
-			out, b, fenced = append(out, *b), nil, false
-		case ok && fenced:
-			fenced = false
-		case ok:
-			fenced = true
-			options, run := strings.CutPrefix(fence, "console run")
-			if !run {
-				continue
-			}
-			b = &Block{Line: i + 1}
-			if err := b.options(options); err != nil {
-				return nil, fmt.Errorf("line %d: %w", i+1, err)
-			}
-		case b != nil:
-			if err := b.line(line); err != nil {
-				return nil, fmt.Errorf("line %d: %w", i+1, err)
-			}
+		case isFile && name != "":
+			b.File, b.Text = name, strings.Join(f.text, "\n")+"\n"
+		default:
+			continue
 		}
-	}
-	if b != nil {
-		return nil, fmt.Errorf("line %d: the block has no end", b.Line)
+		if !f.closed {
+			return nil, fmt.Errorf("line %d: the block has no end", f.line)
+		}
+		out = append(out, b)
 	}
 	return out, nil
+}
+
+// read reads a block of commands.
+func (b *Block) read(options string, f fence) error {
+	if err := b.options(options); err != nil {
+		return fmt.Errorf("line %d: %w", f.line, err)
+	}
+	for i, line := range f.text {
+		if err := b.line(line); err != nil {
+			return fmt.Errorf("line %d: %w", f.line+1+i, err)
+		}
+	}
+	switch {
+	case len(b.Commands) == 0:
+		return fmt.Errorf("line %d: a block to run without a command", f.line)
+	case b.Background && len(b.Commands) > 1:
+		return fmt.Errorf("line %d: a block in the background has one command", f.line)
+	}
+	return nil
 }
 
 func (b *Block) options(text string) error {
@@ -82,6 +103,8 @@ func (b *Block) options(text string) error {
 			b.Exit = n
 		case "prepare":
 			b.Prepare = value
+		case "background":
+			b.Background = true
 		default:
 			return fmt.Errorf("unknown option %q", o)
 		}
@@ -106,8 +129,8 @@ func (b *Block) line(line string) error {
 	return nil
 }
 
-// Matches reports whether output is what a page shows. Trailing space doesn't
-// count.
+// Matches reports whether output is what a page shows. Trailing space, and
+// the carriage returns of HTTP, don't count.
 func Matches(want []string, output string) bool {
 	if len(want) == 0 {
 		return true
@@ -125,7 +148,7 @@ func Matches(want []string, output string) bool {
 			}
 			re.WriteString(regexp.QuoteMeta(part))
 		}
-		re.WriteString(` *\n`)
+		re.WriteString(`[ \r]*\n`)
 	}
 	re.WriteString(`\z`)
 	return regexp.MustCompile(re.String()).MatchString(strings.TrimRight(output, "\n") + "\n")

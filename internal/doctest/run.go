@@ -1,11 +1,13 @@
 package doctest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +23,9 @@ type Runner struct {
 	Replace map[string]string
 	// Prepare are what blocks ask for by prepare=NAME.
 	Prepare map[string]func(t *testing.T)
+	// Background starts a command that stays, when a block asks for it, and returns
+	// when it can be used.
+	Background func(t *testing.T, command string)
 }
 
 // longest is how long one command may take.
@@ -42,8 +47,50 @@ func (r *Runner) Run(t *testing.T, page string) {
 		t.Fatalf("%s has no block to run", page)
 	}
 	for _, b := range blocks {
+		if b.Background { // it outlives its block
+			r.block(t, &b)
+			continue
+		}
 		t.Run(filepath.Base(page)+":"+strconv.Itoa(b.Line), func(t *testing.T) { r.block(t, &b) })
 	}
+}
+
+// save writes a file of the page, which has to be below Dir.
+func (r *Runner) save(t *testing.T, b *Block) {
+	t.Helper()
+	if !filepath.IsLocal(b.File) {
+		t.Fatalf("line %d: %s is not below the page's folder", b.Line, b.File)
+	}
+	file := filepath.Join(r.Dir, b.File)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(r.here(b.Text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// here is a page's text with what stands for its addresses in this test.
+func (r *Runner) here(text string) string { return r.replacer(false).Replace(text) }
+
+// replacer replaces all at once, so that what one puts in place of a text is no
+// other's, and the longest first.
+func (r *Runner) replacer(back bool) *strings.Replacer {
+	var pairs [][2]string
+	for from, to := range r.Replace {
+		if back {
+			from, to = to, from
+		}
+		pairs = append(pairs, [2]string{from, to})
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), strings.Compare(a[0], b[0]))
+	})
+	var all []string
+	for _, p := range pairs {
+		all = append(all, p[0], p[1])
+	}
+	return strings.NewReplacer(all...)
 }
 
 func (r *Runner) block(t *testing.T, b *Block) {
@@ -53,6 +100,17 @@ func (r *Runner) block(t *testing.T, b *Block) {
 			t.Fatalf("nobody prepares %s", b.Prepare)
 		}
 		f(t)
+	}
+	if b.File != "" {
+		r.save(t, b)
+		return
+	}
+	if b.Background {
+		if r.Background == nil {
+			t.Fatalf("line %d: nobody starts %s", b.Line, b.Commands[0].Text)
+		}
+		r.Background(t, b.Commands[0].Text)
+		return
 	}
 	for i, c := range b.Commands {
 		out, code := r.command(t, c.Text)
@@ -74,9 +132,7 @@ func (r *Runner) command(t *testing.T, text string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longest)
 	defer cancel()
-	for from, to := range r.Replace {
-		text = strings.ReplaceAll(text, from, to)
-	}
+	text = r.here(text)
 	cmd := exec.CommandContext(ctx, "bash", "-c", text)
 	cmd.Dir = r.Dir
 	cmd.Env = append(os.Environ(), r.Env...)
@@ -85,9 +141,5 @@ func (r *Runner) command(t *testing.T, text string) (string, int) {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("$ %s: %v", text, err)
 	}
-	out := string(b)
-	for from, to := range r.Replace {
-		out = strings.ReplaceAll(out, to, from)
-	}
-	return out, cmd.ProcessState.ExitCode()
+	return r.replacer(true).Replace(string(b)), cmd.ProcessState.ExitCode()
 }
