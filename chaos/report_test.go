@@ -26,6 +26,7 @@ func (r *row) add(m measured) {
 	r.requests += m.requests
 	r.left += m.left
 	r.resent += m.resent
+	r.byEnvoy += m.byEnvoy
 	r.open += m.open
 	r.closed += m.closed
 	r.lost.got += m.lost.got
@@ -105,6 +106,9 @@ func writeReport(t *testing.T, path string, facts []fact, rows []*row, took time
 		line("\n### %s\n\n%s\n\n%s", r.name, r.what, r.why)
 		if r.resent > 0 {
 			line("\n%d attempts met the dead gateway and were made again at another one.", r.resent)
+		}
+		if r.byEnvoy > 0 {
+			line("\n%d requests were answered by Envoy itself.", r.byEnvoy)
 		}
 		if r.left > 0 {
 			line("\n%d callers hung up.", r.left)

@@ -31,8 +31,7 @@ const (
 	whyTimeout = "Requests end by `on_error` when `redis.timeout` has passed. A call that timed out may have been carried out: it then counts, never the other way round."
 )
 
-// scenarios are the faults of one Redis. Those to come (local shares of a limit,
-// hot keys) are further rows.
+// scenarios are the faults of one Redis. Those to come (hot keys) are further rows.
 var scenarios = []scenario{
 	{
 		name: "none", short: true, decided: true, recovers: soon,
@@ -57,6 +56,13 @@ var scenarios = []scenario{
 		what:  "The link between master and replica stops; 0.15 s later the master is killed. Gateways reach the replica, which refuses writes, and after 0.3 s it is promoted.",
 		why:   "The limit and what the replica never heard of. Without those admissions the history keeps the limit in every window.",
 		fault: func(r *run) { promote(r, promotion{lost: 150 * time.Millisecond, readonly: 300 * time.Millisecond}) },
+	},
+	{
+		name: "Redis killed, local shares", short: true, lostConnections: true, recovers: reconnects,
+		what:    "kill -9; Redis starts again 1 s later, empty. Requests for a limit with `on_error: local`, judged here too, are decided by their gateway's share of it, a third, meanwhile; what they were admitted is charged to Redis afterwards.",
+		why:     whyWipe + " With local shares a window may also hold the gateways' shares: at most the limit once more, and the shares alone in windows within the outage.",
+		streams: []*load.Stream{shared()},
+		fault:   localShares,
 	},
 	{
 		name: "Redis stopped", short: true, recovers: again,
@@ -168,7 +174,14 @@ var scenarios = []scenario{
 		fault:   panicOnRequest,
 	},
 	{
-		name: "callers hang up", short: true, uncounted: true, recovers: again,
+		name: "virtual machine dies", short: true, uncounted: true, recovers: reload + soon,
+		what:  "A request has the plugin trap, as running out of memory would, while Redis is slow and requests are held; and again as soon as Envoy has started the machine anew (`failure_policy: FAIL_RELOAD`).",
+		why:   whyExact + " Only that worker's requests are concerned, and no code of the plugin's runs that could answer them: those it held are answered by Envoy when `stream_idle_timeout` (here 2 s) has passed, new ones at once, 503, until Envoy starts the machine anew: within 1 s.",
+		fault: trapOnRequest,
+		died:  diedWithTheMachine,
+	},
+	{
+		name: "callers hang up", short: true, decided: true, uncounted: true, recovers: soon,
 		what:    "Redis is 25 ms away, and some callers hang up after 15 ms, while they are held. Nothing of them stays behind in a gateway.",
 		why:     whyExact + " Those who left are charged.",
 		streams: []*load.Stream{impatient(open), impatient(shut)},
@@ -218,6 +231,23 @@ var scenarios = []scenario{
 				},
 				func() { cuts(r, 4, 150*time.Millisecond) },
 				func() { flushScripts(r, 10, 60*time.Millisecond) },
+			)
+		},
+	},
+	{
+		name: "killed, slow, without scripts, callers gone", short: true, lostConnections: true, uncounted: true, recovers: reconnects,
+		what:    "Redis is killed and starts again 0.4 s later, empty, and then is flushed of its scripts 5 times, while 10 to 25 ms are added each way and some callers hang up after 15 ms.",
+		why:     whyWipe + " Those who left are charged.",
+		streams: []*load.Stream{impatient(open), impatient(shut)},
+		fault: func(r *run) {
+			together(
+				func() {
+					network(r, faultproxy.Faults{Latency: 10 * time.Millisecond, Jitter: 15 * time.Millisecond}, 1200*time.Millisecond)
+				},
+				func() {
+					killRedis(r, 400*time.Millisecond)
+					flushScripts(r, 5, 60*time.Millisecond)
+				},
 			)
 		},
 	},

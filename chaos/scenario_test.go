@@ -43,6 +43,9 @@ type scenario struct {
 	// a gateway ended, callers left, or some met several limits.
 	uncounted bool
 
+	// died are answers that no plugin gave, since its virtual machine had died.
+	died func(*run, *load.Answer) bool
+
 	streams []*load.Stream // besides the usual ones
 
 	prepare func(*run) // before the load; may be nil
@@ -76,6 +79,7 @@ type run struct {
 	wipes []wipe
 
 	begun, ended time.Time       // of the fault; ended is zero until it is over
+	again        time.Time       // when the same fault was made once more; zero if it wasn't
 	clocks       []time.Duration // by how much a Redis's clock was ahead
 	jumps        []time.Duration // forward, of the clock that decides
 	stepsBack    bool            // the clock that decides went back
