@@ -26,6 +26,7 @@ type scenario struct {
 	short bool   // in `go test ./chaos` too
 	what  string // is done, for the report: sentences
 	why   string // the bounds are these, for the report: sentences
+	bound string // of a window, for the report: a formula; "" for N
 
 	fault func(*run) // makes the fault and ends it; the load runs
 

@@ -50,6 +50,7 @@ var everything = func() (all []m) {
 		{"name": "fixed", "algorithm": "fixed_window"}, {"name": "tokens", "algorithm": "token_bucket"},
 		{"name": "leak", "algorithm": "leaky_bucket"},
 		{"name": "strict", "penalty": "1min", "count_rejected": true},
+		{"name": "own", "on_error": "local"}, // for which gateways count each other
 	} {
 		a["key"], a["rate"] = "header:x-key", "3/s"
 		a["match"] = m{"path": "/" + a["name"].(string)}
@@ -181,10 +182,52 @@ func TestTLSAndLeastPrivilege(t *testing.T) {
 	}
 	byRedis(t, e, "/log")
 
-	// A plain connection isn't taken for one that is secured, nor a wrong password.
 	wrong := secured(t, tlsAddr, certs, "wrong", everything...)
 	if a := get(t, wrong, "/log", "k"); a.status != 503 {
 		t.Errorf("with a wrong password: %d", a.status)
+	}
+}
+
+// Doctor names each right that gateways need and lack.
+func TestDoctorNamesTheMissingRight(t *testing.T) {
+	line := documented(t, "gateway", "sesame")
+	server := stacktest.Redis(t, stack.RedisOptions{ACL: []string{"user default on >admin ~* &* +@all", line}})
+	admin := server.ClientAs("default", "admin", 0)
+	defer admin.Close()
+	p, problems := yamlconfig.Parse([]byte("redis: {username: gateway, password_env: X}\nlimits: [{name: a, key: ip, rate: 5/min}]\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	rights := func() (found []doctor.Finding) {
+		all, err := doctor.Examine(t.Context(), &doctor.Patient{Redis: admin, Policy: p, Pacer: &scan.Pacer{Share: 1}, Pings: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if f.Check == "rights" && f.Severity == doctor.Fail {
+				found = append(found, f)
+			}
+		}
+		return found
+	}
+	if f := rights(); len(f) != 0 {
+		t.Errorf("with all rights: %v", f)
+	}
+	for _, r := range strings.Fields(line)[4:] {
+		name, is := strings.CutPrefix(r, "+")
+		if !is {
+			continue
+		}
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", "gateway", "-"+name).Err(); err != nil {
+			t.Fatal(err)
+		}
+		f := rights()
+		if len(f) != 1 || !strings.Contains(f[0].Text, " "+strings.ToUpper(name)+" ") {
+			t.Errorf("without %s: %v", name, f)
+		}
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", "gateway", r).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
