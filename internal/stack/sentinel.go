@@ -155,7 +155,7 @@ func (r *Redis) watches(replicas int) error {
 // Follow has r replicate a master, and waits until it is in sync.
 func (r *Redis) Follow(ctx context.Context, master *Redis) error {
 	err := r.do(func(c *redis.Client) error {
-		return c.SlaveOf(ctx, Host, fmt.Sprint(master.Port)).Err()
+		return c.ReplicaOf(ctx, Host, fmt.Sprint(master.Port)).Err()
 	})
 	if err != nil {
 		return err
