@@ -20,7 +20,7 @@ PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
@@ -53,6 +53,10 @@ LOADED := ./e2e/... ./chaos/...
 test: build ## run every test: unit, emulator, script and end-to-end
 	go test -count=1 -p 2 -timeout 30m $$(go list ./... | grep -Ev '^sluice/(e2e|chaos)(/|$$)')
 	go test -count=1 -p 1 -timeout 30m $(LOADED)
+
+.PHONY: test-redis-matrix
+test-redis-matrix: ## run the scripts on each version of Redis and Valkey that can be downloaded
+	go run ./internal/stack/redismatrix go test -count=1 -p 1 -timeout 10m ./lua/...
 
 # Each is a Go module of its own, since control planes are large. They run one
 # after the other: Envoy Gateway has fixed ports.

@@ -34,6 +34,12 @@ const (
 	// connection up: the link's defaults.
 	backoffMax = time.Second
 	stallAfter = time.Second
+	// idleTimeout is Envoy's: it ends requests that a worker held whose virtual
+	// machine died.
+	idleTimeout = 2 * time.Second
+	// reload is how long Envoy waits before it starts such a machine anew: its
+	// default.
+	reload = time.Second
 	// probeWait is the longest wait between two probes of an open breaker.
 	probeWait = 500 * time.Millisecond
 )
@@ -57,8 +63,9 @@ func policy(t testing.TB, limit int) string {
 			"retry": m{"times": 1, "after": retryAfter.String()},
 		},
 		"on_error": "deny",
+		"gateways": sharing,
 		"debug":    m{"when": m{"header:x-debug": debugSecret}},
-		"limits":   []m{one(open, hot, "allow"), one(shut, hot, "deny"), one(probe, "1000/s", "deny")},
+		"limits":   []m{one(open, hot, "allow"), one(shut, hot, "deny"), one(share, hot, "local"), one(probe, "1000/s", "deny")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +77,12 @@ func policy(t testing.TB, limit int) string {
 const (
 	open  = "open"  // on_error: allow
 	shut  = "shut"  // on_error: deny
+	share = "share" // on_error: local; only some faults have requests for it
 	probe = "probe" // on_error: deny, a key of its own for each request
 )
+
+// sharing is how many gateways there are before one Redis.
+const sharing = 3
 
 // gateway is one Envoy; nil while it is dead.
 type gateway struct {
@@ -127,6 +138,7 @@ func (b *bed) startGateways(modules []string, common stacktest.Gateway) {
 		g.Upstream = b.upstream.Addr
 		g.Edit = func(c *envoyconfig.Config) {
 			c.Manager(envoyconfig.Gateway, "access_log", nil)
+			c.Manager(envoyconfig.Gateway, "stream_idle_timeout", fmt.Sprintf("%.0fs", idleTimeout.Seconds()))
 			if module != "" {
 				c.Module(module)
 			}

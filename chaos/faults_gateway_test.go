@@ -1,9 +1,11 @@
 package chaos
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
+	"sluice/chaos/faultproxy"
 	"sluice/chaos/load"
 	"sluice/internal/history"
 )
@@ -135,4 +137,74 @@ func impatient(name string) *load.Stream {
 	s.Name = "impatient " + name
 	s.Patience = 15 * time.Millisecond
 	return s
+}
+
+// trapOnRequest has the faulty gateway's plugin end its virtual machine, while it
+// holds requests for a slow Redis, and again as soon as it was started anew.
+func trapOnRequest(r *run) {
+	r.bed.proxy.Set(faultproxy.Faults{Latency: 30 * time.Millisecond})
+	time.Sleep(150 * time.Millisecond)
+	r.begun = time.Now()
+	r.trap()
+	r.bed.proxy.Set(faultproxy.Faults{})
+	if !r.load.Until(reload+soon, func(a *load.Answer) bool {
+		return a.Gateway == faulty && a.Sent.After(r.begun) && byRedis(a)
+	}) {
+		r.slow("died", "the machine wasn't started anew in %v", reload+soon)
+	}
+	r.again = time.Now()
+	r.trap()
+	r.check = func(answers []load.Answer, _ []admission) {
+		held, fresh := 0, 0
+		for i := range answers {
+			if a := &answers[i]; diedWithTheMachine(r, a) {
+				if a.Sent.Before(r.begun) {
+					held++
+				} else {
+					fresh++
+				}
+			}
+		}
+		r.Logf("Envoy answered %d that were held, and %d that came later", held, fresh)
+		if held+fresh == 0 {
+			r.Error("nothing was concerned")
+		}
+	}
+}
+
+// trap sends the request that ends the machine.
+func (r *run) trap() {
+	req, err := http.NewRequest(http.MethodPost, r.bed.gateways[faulty].envoy.URL()+"/"+probe, nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set("X-Sluice-Fault", "trap")
+	req.Header.Set("X-Key", "trap")
+	resp, err := (&http.Client{Timeout: hang}).Do(req)
+	if err != nil {
+		r.Errorf("the request that ended the machine got no answer: %v", err)
+		return
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 503 {
+		r.Errorf("the request that was to end the machine got %d", resp.StatusCode)
+	}
+}
+
+// diedWithTheMachine reports whether Envoy answered by itself, as it may: requests
+// of the gateway whose machine died, that it held then or that came before the
+// machine was started anew.
+func diedWithTheMachine(r *run, a *load.Answer) bool {
+	if a.Gateway != faulty || mode(a) != "" || a.Status < 400 || a.Sent.Before(r.begun.Add(-timeout-slack)) {
+		return false
+	}
+	since := r.begun
+	if !r.again.IsZero() && !a.Sent.Before(r.again.Add(-timeout-slack)) {
+		since = r.again
+	}
+	late := a.Sent.Sub(since) > reload+soon || a.Received.Sub(a.Sent) > idleTimeout+soon
+	if late {
+		r.slow("died", "%s was sent %v after the machine died, and answered %d after %v", a.Stream.Path, a.Sent.Sub(since), a.Status, a.Received.Sub(a.Sent))
+	}
+	return true
 }

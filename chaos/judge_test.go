@@ -27,6 +27,7 @@ func (b bounded[T]) worst(o bounded[T]) bounded[T] {
 type measured struct {
 	requests, left int
 	resent         int // to another gateway, since theirs was killed
+	byEnvoy        int // answered by Envoy itself, since the plugin had died
 	open, closed   int // failed
 	lost           bounded[int64]
 	byServer       bounded[int64]
@@ -77,6 +78,8 @@ func (r *run) judge(answers []load.Answer) measured {
 		case a.Err != nil:
 			got.lost.got++
 			r.wrong("lost", "a request for %s got no answer after %v: %v", a.Stream.Path, a.Received.Sub(a.Sent), a.Err)
+		case r.died != nil && r.died(r, a):
+			got.byEnvoy++
 		case byRedis(a):
 			if x, ok := r.decidedByRedis(a); ok && a.Status == 200 && (a.Stream.Name == open || a.Stream.Name == shut) {
 				admitted = append(admitted, x)

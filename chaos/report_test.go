@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ func (r *row) add(m measured) {
 	r.requests += m.requests
 	r.left += m.left
 	r.resent += m.resent
+	r.byEnvoy += m.byEnvoy
 	r.open += m.open
 	r.closed += m.closed
 	r.lost.got += m.lost.got
@@ -90,14 +92,14 @@ func writeReport(t *testing.T, path string, facts []fact, rows []*row, took time
 		line("- %s: %s", f.name, f.value)
 	}
 	line("- took: %.0f s", took.Seconds())
-	line("%s", columns)
-	line("| fault | requests | lost | failed open | failed closed | window, Redis's clock | window, wall clock | by Redis again, ms | a full key admits again, ms | held at most, ms | late |")
-	line("|-|-:|-:|-:|-:|-:|-:|-:|-:|-:|-:|")
+	line(columns, limit)
+	line("| fault | requests | lost | failed open | failed closed | window, Redis's clock | window, wall clock | the bound | by Redis again, ms | a full key admits again, ms | held at most, ms | late |")
+	line("|-|-:|-:|-:|-:|-:|-:|-|-:|-:|-:|-:|")
 	for _, r := range rows {
-		line("| [%s](#%s) | %d | %d | %d | %d | %d ≤ %d | %d ≤ %d | %s ≤ %s | %s ≤ %s | %s ≤ %s | %d |",
+		line("| [%s](#%s) | %d | %d | %d | %d | %d ≤ %d | %d ≤ %d | %s | %s ≤ %s | %s ≤ %s | %s ≤ %s | %d |",
 			r.name, anchor(r.name), r.requests, r.lost.got, r.open, r.closed,
 			r.byServer.got, r.byServer.bound, r.byWall.got, r.byWall.bound,
-			ms(r.recovered.got), ms(r.recovered.bound), ms(r.admits), ms(r.admitsWithin()),
+			cmp.Or(r.bound, "N"), ms(r.recovered.got), ms(r.recovered.bound), ms(r.admits), ms(r.admitsWithin()),
 			ms(r.latest.got), ms(r.latest.bound), r.late)
 	}
 	line("\n## The faults, and why the bounds")
@@ -105,6 +107,9 @@ func writeReport(t *testing.T, path string, facts []fact, rows []*row, took time
 		line("\n### %s\n\n%s\n\n%s", r.name, r.what, r.why)
 		if r.resent > 0 {
 			line("\n%d attempts met the dead gateway and were made again at another one.", r.resent)
+		}
+		if r.byEnvoy > 0 {
+			line("\n%d requests were answered by Envoy itself.", r.byEnvoy)
 		}
 		if r.left > 0 {
 			line("\n%d callers hung up.", r.left)
@@ -119,6 +124,14 @@ const head = "# Reliability\n\n" +
 	"<!-- Written by `make chaos`: change chaos/ instead. -->\n\n" +
 	"What callers get while Redis, the network or a gateway breaks, measured on real processes by one command, which asserts every bound below:\n\n" +
 	"```\nmake chaos\n```\n\n" +
+	"## In short\n\n" +
+	"- **No request is lost.** Each gets an answer, and the plugin holds none for longer than `redis.timeout`, or where a connection was lost, once more and `retry.after`. Only where a gateway itself dies others must answer, and what a plugin held whose virtual machine died ends by Envoy's `stream_idle_timeout`.\n" +
+	"- **More than the limit is admitted only by what was forgotten.** With a limit of N, Redis admits in no window more than N + F: F is what it had admitted there and forgot, when it restarted empty or a replica took over that hadn't heard of it. F is at most N a loss, and 0 where Redis only hangs or can't be reached. " +
+	"Where its clock jumps ahead, J comes on top, the most that was admitted in any time as long as the jump.\n" +
+	"- **What happens without Redis is your choice**, a limit at a time. `on_error: deny` admits nothing, and an attacker who takes Redis down has locked callers out, not got in. `allow` admits everything meanwhile: for limits that protect nobody. " +
+	"`local`, the default, has each gateway admit its share of the limit, N in all: a window that spans the outage's begin or end holds at most N more, those within it at most N.\n" +
+	"- **It ends by itself.** Nobody has to do anything; the table says how soon.\n\n" +
+	"What an attacker could gain at most is thus a window or two of a limit each time he makes Redis forget. Limits that must survive that, such as quotas of a month, want a Redis that keeps its data ([redis.md](redis.md#memory-and-persistence)).\n\n" +
 	"## Method\n\n" +
 	"Three gateways (Envoy with `envoy.yaml`; one of two workers, two of one worker) share a Redis behind a TCP proxy that can misbehave. " +
 	"Two of them run the module that is shipped; the third runs the same source built with the tag `faults`, which panics on request and is otherwise the same. " +
@@ -136,6 +149,7 @@ const columns = `
 
 - **lost**: requests without an HTTP answer. None.
 - **failed open, failed closed**: answered by on_error, while there was a reason.
+- **the bound**: of a window. N is the limit (%d here), F what Redis forgot, J what was admitted in a time as long as a clock's jump; the numbers beside it are of this run.
 - **window**: the most that Redis admitted in any window of a key, and the bound. What it forgot comes on top of the limit, and no more; in each life of its own, and in all that it didn't forget, it keeps the limit.
 - **by Redis again**: from the fault's end until the last gateway decided by Redis. The bound is the longest wait between two attempts to connect (1 s), where connections were lost, and between two probes of an open breaker (0.5 s), and 0.5 s in which each gateway gets requests. After it not one request was decided without Redis.
 - **a full key admits again**: the same for a key that is always full; its window may have to pass.

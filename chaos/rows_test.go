@@ -31,8 +31,7 @@ const (
 	whyTimeout = "Requests end by `on_error` when `redis.timeout` has passed. A call that timed out may have been carried out: it then counts, never the other way round."
 )
 
-// scenarios are the faults of one Redis. Those to come (local shares of a limit,
-// hot keys) are further rows.
+// scenarios are the faults of one Redis. Those to come (hot keys) are further rows.
 var scenarios = []scenario{
 	{
 		name: "none", short: true, decided: true, recovers: soon,
@@ -43,20 +42,31 @@ var scenarios = []scenario{
 	{
 		name: "Redis killed and restarted", short: true, lostConnections: true, recovers: reconnects,
 		what:  "kill -9; Redis starts again 0.6 s later, empty.",
+		bound: "N + F",
 		why:   whyWipe,
 		fault: func(r *run) { killRedis(r, 600*time.Millisecond) },
 	},
 	{
 		name: "Redis restarted at once", lostConnections: true, recovers: reconnects,
 		what:  "kill -9; Redis starts again at once, empty, so that windows span its two lives.",
+		bound: "N + F",
 		why:   whyWipe,
 		fault: func(r *run) { killRedis(r, 0) },
 	},
 	{
 		name: "replica promoted, writes lost", short: true, lostConnections: true, recovers: reconnects,
 		what:  "The link between master and replica stops; 0.15 s later the master is killed. Gateways reach the replica, which refuses writes, and after 0.3 s it is promoted.",
+		bound: "N + F",
 		why:   "The limit and what the replica never heard of. Without those admissions the history keeps the limit in every window.",
 		fault: func(r *run) { promote(r, promotion{lost: 150 * time.Millisecond, readonly: 300 * time.Millisecond}) },
+	},
+	{
+		name: "Redis killed, local shares", short: true, lostConnections: true, recovers: reconnects,
+		what:    "kill -9; Redis starts again 1 s later, empty. Requests for a limit with `on_error: local`, judged here too, are decided by their gateway's share of it, a third, meanwhile; what they were admitted is charged to Redis afterwards.",
+		bound:   "N + F; 2N with local shares",
+		why:     whyWipe + " With local shares a window may also hold the gateways' shares: at most the limit once more, and the shares alone in windows within the outage.",
+		streams: []*load.Stream{shared()},
+		fault:   localShares,
 	},
 	{
 		name: "Redis stopped", short: true, recovers: again,
@@ -91,6 +101,7 @@ var scenarios = []scenario{
 	{
 		name: "FLUSHALL", short: true, decided: true, recovers: soon,
 		what:  "All data is deleted.",
+		bound: "N + F",
 		why:   whyWipe,
 		fault: flushAll,
 	},
@@ -157,6 +168,7 @@ var scenarios = []scenario{
 	{
 		name: "configuration changed", short: true, decided: true, recovers: soon,
 		what:  "The limit is halved on open connections, through Envoy's filter discovery, and later restored.",
+		bound: "the higher N",
 		why:   "The higher of the limits; and each admission had room under the limit that its gateway knew by then.",
 		fault: changeLimit,
 	},
@@ -168,7 +180,14 @@ var scenarios = []scenario{
 		fault:   panicOnRequest,
 	},
 	{
-		name: "callers hang up", short: true, uncounted: true, recovers: again,
+		name: "virtual machine dies", short: true, uncounted: true, recovers: reload + soon,
+		what:  "A request has the plugin trap, as running out of memory would, while Redis is slow and requests are held; and again as soon as Envoy has started the machine anew (`failure_policy: FAIL_RELOAD`).",
+		why:   whyExact + " Only that worker's requests are concerned, and no code of the plugin's runs that could answer them: those it held are answered by Envoy when `stream_idle_timeout` (here 2 s) has passed, new ones at once, 503, until Envoy starts the machine anew: within 1 s.",
+		fault: trapOnRequest,
+		died:  diedWithTheMachine,
+	},
+	{
+		name: "callers hang up", short: true, decided: true, uncounted: true, recovers: soon,
 		what:    "Redis is 25 ms away, and some callers hang up after 15 ms, while they are held. Nothing of them stays behind in a gateway.",
 		why:     whyExact + " Those who left are charged.",
 		streams: []*load.Stream{impatient(open), impatient(shut)},
@@ -179,30 +198,35 @@ var scenarios = []scenario{
 	{
 		name: "clock 2 s back", short: true, lostConnections: true, recovers: reconnects, starves: 2 * time.Second,
 		what:  "The promoted replica's clock is 2 s behind. Up to 3 s the log waits for the clock: the time at which a full key admits again comes as much later.",
+		bound: "N + F; 2N + F by Redis's clock",
 		why:   "By a wall clock as for any promotion. Redis's own clock passes the same time twice: twice the limit.",
 		fault: func(r *run) { promote(r, promotion{ahead: -2 * time.Second}) },
 	},
 	{
 		name: "clock 10 s back", lostConnections: true, recovers: reconnects,
 		what:  "The promoted replica's clock is 10 s behind: the log moves with it.",
+		bound: "N + F; 2N + F by Redis's clock",
 		why:   "By a wall clock as for any promotion. Redis's own clock passes the same time twice: twice the limit.",
 		fault: func(r *run) { promote(r, promotion{ahead: -10 * time.Second}) },
 	},
 	{
 		name: "clock 0.2 s forth", short: true, lostConnections: true, recovers: reconnects,
 		what:  "The promoted replica's clock is 0.2 s ahead.",
+		bound: "N + F + J",
 		why:   "Hits leave the window 0.2 s too early by a wall clock: the limit and the most that was admitted in any 0.2 s.",
 		fault: func(r *run) { promote(r, promotion{ahead: 200 * time.Millisecond}) },
 	},
 	{
 		name: "clock 10 s forth", lostConnections: true, recovers: reconnects,
 		what:  "The promoted replica's clock is 10 s ahead.",
+		bound: "N + F + J",
 		why:   "All hits leave at once: twice the limit by a wall clock.",
 		fault: func(r *run) { promote(r, promotion{ahead: 10 * time.Second}) },
 	},
 	{
 		name: "clock set back and forth", decided: true, recovers: soon,
 		what:    "The clock of the running Redis is set back by 2 s, and 0.7 s later set right.",
+		bound:   "2N",
 		why:     "While the log waits for the clock it admits no more than the limit; once the clock is right those hits look older than they are: twice the limit.",
 		prepare: clockFromFile,
 		fault:   setBackAndForth,
@@ -222,9 +246,28 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name: "killed, slow, without scripts, callers gone", short: true, lostConnections: true, uncounted: true, recovers: reconnects,
+		what:    "Redis is killed and starts again 0.4 s later, empty, and then is flushed of its scripts 5 times, while 10 to 25 ms are added each way and some callers hang up after 15 ms.",
+		bound:   "N + F",
+		why:     whyWipe + " Those who left are charged.",
+		streams: []*load.Stream{impatient(open), impatient(shut)},
+		fault: func(r *run) {
+			together(
+				func() {
+					network(r, faultproxy.Faults{Latency: 10 * time.Millisecond, Jitter: 15 * time.Millisecond}, 1200*time.Millisecond)
+				},
+				func() {
+					killRedis(r, 400*time.Millisecond)
+					flushScripts(r, 5, 60*time.Millisecond)
+				},
+			)
+		},
+	},
+	{
 		name: "Redis and a gateway killed", lostConnections: true, uncounted: true, recovers: reconnects,
-		what: "Redis is killed and restarted while a gateway is killed and replaced, and the network is slow.",
-		why:  whyWipe,
+		what:  "Redis is killed and restarted while a gateway is killed and replaced, and the network is slow.",
+		bound: "N + F",
+		why:   whyWipe,
 		fault: func(r *run) {
 			r.bed.proxy.Set(faultproxy.Faults{Latency: 5 * time.Millisecond, Jitter: 10 * time.Millisecond})
 			dead := make(chan struct{})
@@ -241,6 +284,7 @@ var scenarios = []scenario{
 	{
 		name: "anything at once", lostConnections: true, recovers: gaveUp,
 		what:  "For 15 s, two at a time of: Redis stopped, flushed, without scripts, killed; the network slow, dripping, held, half-open, cut.",
+		bound: "N + F",
 		why:   whyWipe,
 		fault: anything,
 	},

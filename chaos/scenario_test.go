@@ -26,6 +26,7 @@ type scenario struct {
 	short bool   // in `go test ./chaos` too
 	what  string // is done, for the report: sentences
 	why   string // the bounds are these, for the report: sentences
+	bound string // of a window, for the report: a formula; "" for N
 
 	fault func(*run) // makes the fault and ends it; the load runs
 
@@ -42,6 +43,9 @@ type scenario struct {
 	// uncounted means that the gateways' metrics can't equal what callers saw:
 	// a gateway ended, callers left, or some met several limits.
 	uncounted bool
+
+	// died are answers that no plugin gave, since its virtual machine had died.
+	died func(*run, *load.Answer) bool
 
 	streams []*load.Stream // besides the usual ones
 
@@ -76,6 +80,7 @@ type run struct {
 	wipes []wipe
 
 	begun, ended time.Time       // of the fault; ended is zero until it is over
+	again        time.Time       // when the same fault was made once more; zero if it wasn't
 	clocks       []time.Duration // by how much a Redis's clock was ahead
 	jumps        []time.Duration // forward, of the clock that decides
 	stepsBack    bool            // the clock that decides went back

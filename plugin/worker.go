@@ -134,8 +134,10 @@ func (w *worker) pipeOptions() link.Options {
 		// No longer than between two probes of the breaker, so that a Redis that is
 		// back is found within a second.
 		BackoffMax: 500_000,
-		Rand:       w.random,
-		Observer:   observer{w},
+		// A cluster's pipe leads to all nodes: redis_proxy looks for the master.
+		LeaveReadOnly: r.Topology != config.RedisCluster,
+		Rand:          w.random,
+		Observer:      observer{w},
 	}
 }
 

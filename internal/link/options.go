@@ -18,6 +18,10 @@ type Options struct {
 	BackoffMax int64 // longest wait there is, and how long a connection must live to count as good; default 1 s
 	StallAfter int64 // a connection that owes a reply this long after its deadline is given up; default 1 s
 
+	// LeaveReadOnly gives a connection up that answers READONLY: it leads to a
+	// server that is no longer the master, and a new one may lead elsewhere.
+	LeaveReadOnly bool
+
 	Limits   redisproto.Limits // on replies
 	Rand     func() uint32     // for the jitter; default math/rand/v2
 	Observer Observer          // default none

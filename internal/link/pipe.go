@@ -244,6 +244,9 @@ func (p *Pipe) reply(now int64, v redisproto.Value) {
 	if !p.proved {
 		p.proven(now)
 	}
+	if p.o.LeaveReadOnly && p.state == open && v.ErrorCode() == redisproto.CodeReadOnly {
+		p.breakUp(ReadOnly, "") // once what it has answered is passed on
+	}
 	c := p.calls.pop()
 	if c == nil {
 		p.o.Observer.Late(now)

@@ -310,6 +310,28 @@ func TestStalledConnectionIsGivenUp(t *testing.T) {
 	}
 }
 
+// A connection to what was the master is given up for one that may lead to what is,
+// once all that it has answered is passed on.
+func TestReadOnlyConnectionIsGivenUp(t *testing.T) {
+	for _, leave := range []bool{true, false} {
+		r := newRig(t, Options{LeaveReadOnly: leave})
+		r.send("a", "b", "c", "d")
+		r.recv(":1\r\n-READONLY You can't write against a read only replica.\r\n:3\r\n")
+		if !leave {
+			r.calls.is("a=1", "b=READONLY You can't write against a read only replica.", "c=3")
+			r.events.is(t, "connected 1")
+			continue
+		}
+		r.calls.is("a=1", "b=READONLY You can't write against a read only replica.", "c=3", "d!lost")
+		r.events.is(t, "connected 1", "lost: no longer the master: ")
+		r.now += 1000 * ms
+		r.send("e")
+		r.recv(":5\r\n")
+		r.calls.is("e=5")
+		r.events.is(t, "connected 2")
+	}
+}
+
 func TestSlowConnectionThatAnswersIsKept(t *testing.T) {
 	r := newRig(t, Options{StallAfter: 100 * ms})
 	for range 50 {

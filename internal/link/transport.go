@@ -27,6 +27,7 @@ const (
 	Stalled                      // a reply is Options.StallAfter overdue
 	Malformed                    // what came isn't RESP2, or answers no command
 	Refused                      // Redis refused AUTH or SELECT
+	ReadOnly                     // Redis answered READONLY, with Options.LeaveReadOnly
 	ShutDown                     // Pipe.Close was called
 )
 
@@ -37,6 +38,7 @@ var reasonNames = [...]string{
 	Stalled:    "stalled",
 	Malformed:  "malformed reply",
 	Refused:    "refused by Redis",
+	ReadOnly:   "no longer the master",
 	ShutDown:   "shut down",
 }
 

@@ -17,9 +17,12 @@ const epoch = 1_754_321_987_654_321
 
 var keys int
 
+// keyPrefix is what the tests' keys begin with.
+var keyPrefix = "test"
+
 func freshKey(suffix string) string {
 	keys++
-	return fmt.Sprintf("test:{%d}:%s", keys, suffix)
+	return fmt.Sprintf("%s:{%d}:%s", keyPrefix, keys, suffix)
 }
 
 // held is a model whose holders have ids, seen as one request's.

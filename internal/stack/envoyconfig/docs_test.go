@@ -1,6 +1,7 @@
 package envoyconfig
 
 import (
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,4 +56,50 @@ func entry(t *testing.T, c *Config, kind, name string) M {
 	}
 	t.Fatalf("no %s named %s", kind, name)
 	return nil
+}
+
+// So it is with the health check of docs/redis.md.
+func TestDocumentedFailoverIsTheTestedOne(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "redis.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	block, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/redis.md has no YAML")
+	}
+	doc, err := Parse([]byte(block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load(t)
+	c.FollowMaster([]string{"127.0.0.1:6379", "127.0.0.1:6380"}, "", "")
+	if d := cmp.Diff(entry(t, again(t, c), "clusters", RedisTCP), entry(t, doc, "clusters", RedisTCP)); d != "" {
+		t.Errorf("%s (-tested +documented):\n%s", RedisTCP, d)
+	}
+}
+
+func TestFollowMasterLogsIn(t *testing.T) {
+	for _, x := range []struct{ user, password, want string }{
+		{"", "", "ROLE\r\n"}, {"", "p", "AUTH p\r\nROLE\r\n"}, {"u", "p", "AUTH u p\r\nROLE\r\n"},
+	} {
+		c := load(t)
+		c.Cluster(RedisTCP, "transport_socket", M{"name": "kept"})
+		c.FollowMaster([]string{"127.0.0.1:1"}, x.user, x.password)
+		c = again(t, c)
+		got, _ := at(c.cluster(RedisTCP), "health_checks", 0, "tcp_health_check", "send", "text").(string)
+		if text, err := hex.DecodeString(got); err != nil || string(text) != x.want {
+			t.Errorf("it sends %q (%v), expected %q", text, err, x.want)
+		}
+		if at(c.cluster(RedisTCP), "transport_socket", "name") != "kept" {
+			t.Error("TLS is gone")
+		}
+	}
+	c := load(t)
+	c.FollowMaster([]string{"nowhere"}, "", "")
+	if _, err := c.YAML(); err == nil {
+		t.Error("an address without a port was taken")
+	}
 }

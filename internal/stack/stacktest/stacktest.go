@@ -113,6 +113,24 @@ func Replicate(t testing.TB, c *stack.RedisCluster) {
 	}
 }
 
+// Sentinels start three sentinels for a master whose replicas are in sync; Binary
+// and Dir are filled in.
+func Sentinels(t testing.TB, o stack.SentinelOptions, replicas int) *stack.Sentinels {
+	t.Helper()
+	o.Binary = RedisBinary(t)
+	if o.Dir == "" {
+		o.Dir = t.ArtifactDir()
+	}
+	s, err := stack.StartSentinels(o, replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range s.Nodes {
+		onEnd(t, func() *stack.Process { return node.Process() })
+	}
+	return s
+}
+
 func fillRedis(t testing.TB, o *stack.RedisOptions) {
 	t.Helper()
 	o.Binary = RedisBinary(t)
