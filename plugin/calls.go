@@ -33,13 +33,6 @@ func (vm *VM) forgetCalls(w *worker) {
 	vm.calls = slices.DeleteFunc(vm.calls, func(c callLink) bool { return c.w == w })
 }
 
-// forgetAll is for configurations that never began.
-func (vm *VM) forgetAll(workers []*worker) {
-	for _, w := range workers {
-		vm.forgetCalls(w)
-	}
-}
-
 // canLink reports whether the proxy can do what redis.link asks for, and says why
 // it can't.
 func (w *worker) canLink() bool {

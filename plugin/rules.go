@@ -1,4 +1,4 @@
-//go:build higress || !wasip1
+//go:build higress
 
 package plugin
 
@@ -53,7 +53,9 @@ func (p *ruled) OnPluginStart(int) types.OnPluginStartStatus {
 		ok = p.rest.OnPluginStart(0) == types.OnPluginStartStatusOK && ok
 	}
 	if ok = ok && p.agree(); !ok {
-		p.vm.forgetAll(p.all())
+		for _, w := range p.all() {
+			p.vm.forgetCalls(w)
+		}
 		return types.OnPluginStartStatusFailed
 	}
 	return types.OnPluginStartStatusOK

@@ -57,6 +57,31 @@ func TestHigressRules(t *testing.T) {
 	}
 }
 
+// Each rule's calls end at their deadline, though one timer serves all.
+func TestHigressRulesWithAStalledRedis(t *testing.T) {
+	redis := stacktest.Redis(t, stack.RedisOptions{})
+	vm := startHigress(t, redis.Addr, `{"redis": {"link":"host","cluster":"`+service+`","timeout":"30ms"}, "on_error": "deny",
+		"limits": [{"name":"rest","key":"header:x-user","rate":"100/min"}],
+		"_rules_": [{"_match_route_": ["a"], "on_error": "deny", "limits": [{"name":"a","key":"header:x-user","rate":"100/min"}]}]}`)
+	eventually(t, vm, func() bool {
+		return ask(t, vm, get("/", "x-user", "0"), route("a", "")...) == "passed" && ask(t, vm, get("/", "x-user", "0")) == "passed"
+	})
+	if err := redis.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	one, rest := vm.Request(get("/", "x-user", "1"), route("a", "")...), vm.Request(get("/", "x-user", "1"))
+	for _, r := range []*emulator.Request{one, rest} {
+		settled(t, vm, r)
+		if got := status(r); got != "503" {
+			t.Errorf("while Redis hangs: %s", got)
+		}
+		r.Done()
+	}
+	if err := redis.Resume(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A default that says only where Redis is sets no limit.
 func TestHigressRulesWithoutADefault(t *testing.T) {
 	redis := stacktest.Redis(t, stack.RedisOptions{})
