@@ -16,6 +16,7 @@ BENCHFLAGS ?=
 # internal/goabi supplies: -tags=tinygo picks them, -complete=false allows them.
 WASM := GOOS=wasip1 GOARCH=wasm
 WASM_FLAGS := -tags=tinygo -gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false
+COMMA := ,
 PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
 
 .PHONY: help
@@ -23,7 +24,7 @@ help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: build/sluice.wasm build/sluice ## compile the plugin (build/sluice.wasm) and the tool (build/sluice)
+build: build/sluice.wasm build/sluice-higress.wasm build/sluice ## compile the plugin (build/sluice.wasm, build/sluice-higress.wasm) and the tool (build/sluice)
 
 # Without VERSION it is the one that internal/version names.
 VERSION ?=
@@ -36,6 +37,12 @@ build/sluice.wasm: FORCE
 	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-unpacked.wasm .
 	go run ./internal/wasmpack/pack build/sluice-unpacked.wasm build/sluice-unstamped.wasm
 	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-unstamped.wasm $@
+
+# For Higress, whose Redis calls any other proxy refuses.
+build/sluice-higress.wasm: FORCE
+	$(WASM) go build $(subst -tags=tinygo,-tags=tinygo$(COMMA)higress,$(WASM_FLAGS)) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-higress-unpacked.wasm .
+	go run ./internal/wasmpack/pack build/sluice-higress-unpacked.wasm build/sluice-higress-unstamped.wasm
+	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-higress-unstamped.wasm $@
 
 # The tool knows the checksum of the module that was built with it.
 build/sluice: build/sluice.wasm FORCE
@@ -155,6 +162,7 @@ vet: build/sluice.wasm
 lint: $(GOLANGCI)
 	$(GOLANGCI) run ./...
 	$(WASM) GOFLAGS='$(WASM_FLAGS)' $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
+	$(WASM) GOFLAGS='$(subst -tags=tinygo,-tags=tinygo$(COMMA)higress,$(WASM_FLAGS))' $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)/bin

@@ -11,9 +11,9 @@ import (
 
 // deps lists what a package's compiled form depends on, for the module's own
 // target, standard library included.
-func deps(t *testing.T, pkg string) map[string]bool {
+func deps(t *testing.T, pkg string, tags ...string) map[string]bool {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-tags", "tinygo", pkg)
+	cmd := exec.Command("go", "list", "-deps", "-tags", strings.Join(append(tags, "tinygo"), ","), pkg)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	out, err := cmd.Output()
 	if err != nil {
@@ -49,6 +49,7 @@ func TestDependencyDirections(t *testing.T) {
 			"internal/config", "internal/digest", "internal/ipaddr", "internal/engine", "internal/link", "internal/host", "internal/goabi",
 			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/version", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
 		},
+		"sluice/internal/rules":       {"internal/ipaddr", "internal/digest", "internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
 		"sluice/internal/ipaddr":      {},
 		"sluice/internal/digest":      {},
 		"sluice/internal/protostruct": {},
@@ -94,8 +95,17 @@ func TestModuleStaysSmall(t *testing.T) {
 	} else if info.Size() > maxModule {
 		t.Errorf("the module has %d bytes, at most %d are allowed", info.Size(), maxModule)
 	}
-	for _, pkg := range []string{"sluice/plugin"} {
-		got := deps(t, pkg)
+	if info, err := os.Stat(stacktest.HigressModule(t)); err != nil {
+		t.Error(err)
+	} else if info.Size() > maxModule {
+		t.Errorf("Higress's module has %d bytes, at most %d are allowed", info.Size(), maxModule)
+	}
+	if deps(t, "sluice/plugin")["sluice/internal/rules"] {
+		t.Error("Higress's rules must not be in the stock module")
+	}
+	for _, tags := range [][]string{nil, {"higress"}} {
+		const pkg = "sluice/plugin"
+		got := deps(t, pkg, tags...)
 		for d := range got {
 			for _, tool := range []string{"gonum.org/", "github.com/schollz/", "github.com/spf13/", "golang.org/x/image/"} {
 				if strings.HasPrefix(d, tool) {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"sluice/internal/breaker"
+	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/link"
 	"sluice/internal/slot"
@@ -22,7 +23,7 @@ const (
 // lane is a share of the hash slots, with a breaker of its own. Several may use
 // one pipe.
 type lane struct {
-	pipe    *link.Pipe
+	pipe    link.Link
 	breaker breaker.Breaker
 }
 
@@ -30,15 +31,26 @@ type lane struct {
 func (w *worker) openLanes(pipes, lanes int) {
 	o := w.pipeOptions()
 	for range pipes {
-		t := &transport{w: w}
-		t.pipe = link.NewPipe(t, o)
-		w.pipes = append(w.pipes, t.pipe)
+		w.pipes = append(w.pipes, w.newLink(o))
 	}
 	w.lanes = make([]lane, lanes)
 	for i := range w.lanes {
 		w.lanes[i] = lane{pipe: w.pipes[i*pipes/lanes], breaker: breaker.New(breaker.Options{Rand: w.random})}
 	}
 	w.pipe, w.breaker = w.pipes[0], &w.lanes[0].breaker
+}
+
+// newLink makes a way to Redis of the configured kind.
+func (w *worker) newLink(o link.Options) link.Link {
+	switch w.policy.Redis.Link {
+	case config.HTTPLink:
+		return w.newHTTPLink(o)
+	case config.HostLink:
+		return w.newHostLink(o)
+	}
+	t := &transport{w: w}
+	t.pipe = link.NewPipe(t, o)
+	return t.pipe
 }
 
 // lane is the way to a hash slot.

@@ -16,6 +16,7 @@ type VM struct {
 	types.DefaultVMContext
 	host    host.Host
 	streams map[uint32]*link.Pipe // by stream token
+	calls   []callLink
 	copies  copies
 	// open are the requests that met a limit, by context, until they end. The
 	// proxy reports that by proxy_on_log, but for HTTP/3 by proxy_on_done only.

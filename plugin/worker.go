@@ -23,16 +23,17 @@ const (
 	slowTickMS = 500
 )
 
-// worker is one configuration in one worker: its policy, its pipes to Redis and
+// worker is one configuration in one worker: its policy, its ways to Redis and
 // what it counts.
 type worker struct {
 	types.DefaultPluginContext
 	vm       *VM
 	host     host.Host
 	id       uint32
+	path     string // of the configuration in a larger one, ending in a dot; "" for none
 	policy   *config.Policy
 	engine   *engine.Engine
-	pipes    []*link.Pipe
+	pipes    []link.Link
 	lanes    []lane // the hash slots' ways over the pipes; one where there are no slots
 	metrics  metrics
 	answers  answers
@@ -42,7 +43,7 @@ type worker struct {
 	fallback *fallback           // nil where this gateway counts for no limit
 	flights  map[uint64]*request // whose calls are out, by signature
 	// pipe and breaker are the first lane's, for what is about no counter.
-	pipe    *link.Pipe
+	pipe    link.Link
 	breaker *breaker.Breaker
 	waiting waiting
 	delays  delays
@@ -70,10 +71,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.print = fingerprint(text)
 	policy, errs := config.Parse(text)
 	if len(errs) > 0 {
-		w.metrics.configErrors.add(int64(len(errs)))
-		for _, e := range errs {
-			w.host.Log(host.Error, "sluice: configuration: "+e.Error())
-		}
+		w.refuse(errs)
 		return types.OnPluginStartStatusFailed
 	}
 	if name := policy.HashSecretEnv; name != "" {
@@ -81,7 +79,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 		if secret == "" {
 			// Keys hashed with a known secret could be guessed, so this isn't run.
 			w.metrics.configErrors.add(1)
-			w.host.Log(host.Error, "sluice: configuration: hash_secret_env: the environment variable "+name+" is empty or not passed to the plugin")
+			w.host.Log(host.Error, "sluice: configuration: "+w.path+"hash_secret_env: the environment variable "+name+" is empty or not passed to the plugin")
 			return types.OnPluginStartStatusFailed
 		}
 		policy.SetHashSecret([]byte(secret))
@@ -91,6 +89,9 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.metrics.define(w.host, policy)
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
+	if !w.canLink() {
+		return types.OnPluginStartStatusFailed
+	}
 	if policy.Redis.Topology == config.RedisCluster {
 		w.openLanes(clusterPipes, clusterLanes)
 	} else {
@@ -102,6 +103,14 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.announce()
 	w.tick(slowTickMS)
 	return types.OnPluginStartStatusOK
+}
+
+// refuse counts and logs what is wrong with the configuration.
+func (w *worker) refuse(errs config.Errors) {
+	w.metrics.configErrors.add(int64(len(errs)))
+	for _, e := range errs {
+		w.host.Log(host.Error, "sluice: configuration: "+w.path+e.Error())
+	}
 }
 
 // configuration is the configuration's text: JSON, or a Struct's bytes, which
@@ -251,5 +260,6 @@ func (w *worker) OnPluginDone() bool {
 	for _, p := range w.pipes {
 		p.Close(w.host.Steady())
 	}
+	w.vm.forgetCalls(w)
 	return true
 }

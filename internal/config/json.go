@@ -273,3 +273,7 @@ func (c *scanner) digits() bool {
 	}
 	return c.at > start
 }
+
+// CheckJSON returns what is wrong with a text as JSON, for those who read one before
+// Parse does: it is one value of bounded size and depth, without duplicate keys.
+func CheckJSON(text []byte) Errors { return checkJSON(string(text)) }

@@ -67,9 +67,9 @@ var redisTable = &table[Redis]{
 	name: "redis",
 	doc:  "How Redis is reached.",
 	fields: []field[Redis]{
-		row("cluster", text(Type{Pattern: "^[^|\\x00-\\x20]{1,128}$"}, clusterName), `"redis_pipe"`, "The Envoy cluster that the plugin calls.",
+		row("cluster", text(Type{Pattern: "^[^?\\x00-\\x20]{1,128}$"}, clusterName), `"redis_pipe"`, "The Envoy cluster that the plugin calls; with `link: http` by default `redis_tcp`, with `link: host` to be given: the service as Higress names it.",
 			func(t *Redis, v string) { t.Cluster = v }),
-		row("link", enum([]choice[Link]{{"pipe", PipeLink}}, "http", "host"), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker.",
+		row("link", enum([]choice[Link]{{"pipe", PipeLink}, {"http", HTTPLink}, {"host", HostLink}}), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker; `http` a connection for each call, for trials; `host` the proxy's own Redis calls, which Higress has.",
 			func(t *Redis, v Link) { t.Link = v }),
 		row("topology", enum([]choice[Topology]{{"single", SingleRedis}, {"cluster", RedisCluster}}), `"single"`, "`single` is one Redis, whatever its replicas; `cluster` a Redis Cluster behind Envoy's redis_proxy: one script call per hash slot.",
 			func(t *Redis, v Topology) { t.Topology = v }),
@@ -88,7 +88,7 @@ var redisTable = &table[Redis]{
 		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
 			func(t *Redis, v string) { t.Prefix = v }),
 	},
-	finish: func(p *parser, _ *gjson.Result, given func(string) *gjson.Result, t *Redis) {
+	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Redis) {
 		if t.Password != "" && t.PasswordEnv != "" {
 			p.failField(given("password"), "password", "can't be given together with password_env", "")
 		}
@@ -98,6 +98,7 @@ var redisTable = &table[Redis]{
 		if t.Topology == RedisCluster {
 			t.checkCluster(p, given)
 		}
+		t.checkLink(p, v, given)
 	},
 }
 
@@ -112,13 +113,34 @@ func (t *Redis) checkCluster(p *parser, given func(string) *gjson.Result) {
 	}
 }
 
+// checkLink reports what doesn't go with the link, and names the cluster that it
+// calls where the text doesn't.
+func (t *Redis) checkLink(p *parser, v *gjson.Result, given func(string) *gjson.Result) {
+	named := given("cluster").Exists()
+	if t.Link != PipeLink && t.Topology == RedisCluster {
+		p.failField(given("link"), "link", "can't be used with topology: cluster, which needs the pipe through Envoy's redis_proxy", "")
+	}
+	switch {
+	case t.Link == HTTPLink && !named:
+		t.Cluster = httpCluster
+	case t.Link == HostLink && !named:
+		p.failField(v, "cluster", "is required with link: host: the service as Higress names it, such as outbound|6379||redis.static", "")
+	case t.Link != HostLink && strings.IndexByte(t.Cluster, '|') >= 0:
+		p.failField(given("cluster"), "cluster", "a cluster that the plugin calls has no | in its name, except with link: host", "")
+	}
+}
+
+// httpCluster is what envoy.yaml calls the cluster whose requests become bytes on a
+// TCP connection.
+const httpCluster = "redis_tcp"
+
 func clusterName(s string) string {
 	if s == "" || len(s) > 128 {
 		return "a cluster's name has 1 to 128 characters"
 	}
 	for i := 0; i < len(s); i++ {
-		if s[i] <= ' ' || s[i] == '|' {
-			return "a cluster that the plugin calls has no space and no | in its name"
+		if s[i] <= ' ' || s[i] == '?' {
+			return "a cluster that the plugin calls has no space and no ? in its name"
 		}
 	}
 	return ""

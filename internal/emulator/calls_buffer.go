@@ -13,12 +13,21 @@ const (
 	bufferVMConfig     = 6
 	bufferPluginConfig = 7
 	bufferMax          = 8
+	bufferRedis        = 9 // Higress's
 )
 
 var bufferCalls = []hostCall{
 	{"proxy_get_buffer_bytes", "iiiii", (*VM).getBufferBytes},
 	{"proxy_get_buffer_status", "iii", (*VM).getBufferStatus},
 	{"proxy_set_buffer_bytes", "iiiii", (*VM).setBufferBytes},
+}
+
+// bufferMax is the largest number of a buffer that isn't an error.
+func (vm *VM) bufferMax() uint64 {
+	if vm.proxy.config.Redis != nil {
+		return bufferRedis
+	}
+	return bufferMax
 }
 
 // buffer returns a buffer; writable says whether it can be changed. A body that
@@ -48,6 +57,11 @@ func (vm *VM) buffer(kind uint64) (b *[]byte, writable bool) {
 			return nil, false
 		}
 		return &vm.httpAnswer.body, false
+	case bufferRedis:
+		if vm.proxy.config.Redis == nil {
+			return nil, false
+		}
+		return &vm.redisReply, false
 	case bufferGRPC:
 		return &vm.grpcBuffer, false
 	case bufferVMConfig:
@@ -69,7 +83,7 @@ func (vm *VM) buffer(kind uint64) (b *[]byte, writable bool) {
 }
 
 func (vm *VM) getBufferBytes(a []uint64) status {
-	if a[0] > bufferMax {
+	if a[0] > vm.bufferMax() {
 		return badArgument
 	}
 	b, _ := vm.buffer(a[0])
@@ -85,7 +99,7 @@ func (vm *VM) getBufferBytes(a []uint64) status {
 }
 
 func (vm *VM) getBufferStatus(a []uint64) status {
-	if a[0] > bufferMax {
+	if a[0] > vm.bufferMax() {
 		return badArgument
 	}
 	b, _ := vm.buffer(a[0])
@@ -99,7 +113,7 @@ func (vm *VM) getBufferStatus(a []uint64) status {
 }
 
 func (vm *VM) setBufferBytes(a []uint64) status {
-	if a[0] > bufferMax {
+	if a[0] > vm.bufferMax() {
 		return badArgument
 	}
 	b, writable := vm.buffer(a[0])

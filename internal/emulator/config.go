@@ -25,6 +25,14 @@ type Config struct {
 	// becomes messages, when Pump is called.
 	Bridges map[string]string
 
+	// Redis makes the proxy one of Higress's, which has Redis calls: the address of
+	// the Redis behind each cluster, "" for a cluster without a host. Replies come
+	// when Pump is called. nil is a stock Envoy, which has no such calls.
+	Redis map[string]string
+	// RedisReconnects makes it an older one, which closes its connections at each
+	// proxy_redis_init, also when that changes nothing.
+	RedisReconnects bool
+
 	// FailOpen lets requests pass a VM that died; otherwise they get 503.
 	FailOpen bool
 	// Properties are attributes of every request, by Path.

@@ -19,7 +19,7 @@ type hostCall struct {
 
 // numHostCalls is the length of hostCalls; the first is no call, so that index 0
 // means unknown.
-const numHostCalls = 40
+const numHostCalls = 42
 
 var hostCalls [numHostCalls]hostCall
 
@@ -28,7 +28,7 @@ var hostCallIndex = func() map[string]int {
 	index := map[string]int{}
 	next := 1
 	for _, group := range [][]hostCall{
-		headerCalls, bufferCalls, streamCalls, calloutCalls, sharedCalls, metricCalls, generalCalls,
+		headerCalls, bufferCalls, streamCalls, calloutCalls, sharedCalls, metricCalls, generalCalls, redisCalls,
 	} {
 		for _, c := range group {
 			hostCalls[next] = c

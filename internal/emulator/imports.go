@@ -60,7 +60,7 @@ func Foreign(imports []Import) []Import {
 	for _, i := range imports {
 		switch {
 		case i.Module == wasiModule && wasiNames[i.Name]:
-		case i.Module == "env" && hostCallIndex[i.Name] != 0:
+		case i.Module == "env" && hostCallIndex[i.Name] != 0 && !higressOnly(i.Name):
 		default:
 			foreign = append(foreign, i)
 		}

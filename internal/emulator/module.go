@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -30,19 +31,30 @@ var ErrImports = errors.New("imports unknown to Envoy")
 
 var (
 	loadMu sync.Mutex
-	loaded = map[[sha256.Size]byte]*Module{}
+	loaded = map[loadedKey]*Module{}
 )
+
+type loadedKey struct {
+	sum     [sha256.Size]byte
+	higress bool
+}
 
 // Load compiles a module. Compiling the same bytes again is free, and quick in
 // later processes, since the machine code is kept in the user's cache folder.
-func Load(wasm []byte) (*Module, error) {
+func Load(wasm []byte) (*Module, error) { return load(wasm, false) }
+
+// LoadHigress is Load for a module that may import Higress's Redis calls. It needs a
+// Config whose Redis isn't nil.
+func LoadHigress(wasm []byte) (*Module, error) { return load(wasm, true) }
+
+func load(wasm []byte, higress bool) (*Module, error) {
 	loadMu.Lock()
 	defer loadMu.Unlock()
-	sum := sha256.Sum256(wasm)
+	sum := loadedKey{sha256.Sum256(wasm), higress}
 	if m := loaded[sum]; m != nil {
 		return m, nil
 	}
-	m, err := compile(wasm)
+	m, err := compile(wasm, higress)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +62,14 @@ func Load(wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-func compile(wasm []byte) (*Module, error) {
+func compile(wasm []byte, higress bool) (*Module, error) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfigCompiler()
 	if cache := compilationCache(); cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, config)
-	m, err := build(ctx, r, wasm)
+	m, err := build(ctx, r, wasm, higress)
 	if err != nil {
 		_ = r.Close(ctx)
 		return nil, err
@@ -65,7 +77,7 @@ func compile(wasm []byte) (*Module, error) {
 	return m, nil
 }
 
-func build(ctx context.Context, r wazero.Runtime, wasm []byte) (*Module, error) {
+func build(ctx context.Context, r wazero.Runtime, wasm []byte, higress bool) (*Module, error) {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return nil, fmt.Errorf("WASI: %w", err)
 	}
@@ -81,7 +93,11 @@ func build(ctx context.Context, r wazero.Runtime, wasm []byte) (*Module, error) 
 		module, name, _ := f.Import()
 		imports = append(imports, Import{module, name})
 	}
-	if foreign := Foreign(imports); len(foreign) > 0 {
+	foreign := Foreign(imports)
+	if higress {
+		foreign = slices.DeleteFunc(foreign, func(i Import) bool { return i.Module == "env" && higressOnly(i.Name) })
+	}
+	if len(foreign) > 0 {
 		return nil, fmt.Errorf("%w: %v", ErrImports, foreign)
 	}
 	m := &Module{runtime: r, compiled: c, exports: map[string]bool{}}

@@ -17,7 +17,7 @@ type TB interface {
 // what Envoy leaves undefined; it then shows what was logged.
 func Start(t TB, wasm []byte, c Config) *VM {
 	t.Helper()
-	m, err := Load(wasm)
+	m, err := load(wasm, c.Redis != nil)
 	if err != nil {
 		t.Fatalf("load the module: %v", err)
 	}

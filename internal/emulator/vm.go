@@ -50,6 +50,9 @@ type VM struct {
 	grpcInitial Headers
 	grpcTrailer Headers
 	httpAnswer  *httpAnswer
+	redis       map[string]*redisCluster
+	nextRedis   uint32
+	redisReply  []byte
 
 	events events
 }
@@ -319,6 +322,7 @@ func (vm *VM) Close() {
 	for _, s := range vm.streams {
 		s.unbridge()
 	}
+	vm.closeRedis()
 	_ = vm.instance.Close(vm.ctx)
 	if vm.err == nil {
 		vm.err = errors.New("the VM was closed")

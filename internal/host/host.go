@@ -13,6 +13,10 @@ const (
 	BadArgument Status = 2 // set_effective_context: the context is gone
 	CasMismatch Status = 8
 	Empty       Status = 7
+	// InternalFailure: an HTTP call or a Redis call had nowhere to go.
+	InternalFailure Status = 10
+	// Unimplemented: this host, or the module made for it, has no such call.
+	Unimplemented Status = 12
 )
 
 // Level is a log level as proxy-wasm numbers them.
@@ -35,6 +39,8 @@ const (
 	RequestTrailers  Map = 1
 	ResponseHeaders  Map = 2
 	ResponseTrailers Map = 3
+	// HTTPAnswerHeaders are an HTTP call's, while its answer is delivered.
+	HTTPAnswerHeaders Map = 6
 )
 
 // Buffer names a body buffer as proxy-wasm numbers them.
@@ -114,5 +120,20 @@ type Host interface {
 	StreamMessage(n int) ([]byte, Status)
 
 	// HTTPCall starts one HTTP request to a cluster. headers is a serialised map.
+	// Its answer comes through the embedder's hook.
 	HTTPCall(cluster string, headers, body []byte, timeoutMS uint32) (token uint32, s Status)
+	// HTTPAnswer reads the body of n bytes that a callback announced.
+	HTTPAnswer(n int) ([]byte, Status)
+
+	// Redis calls are Higress's: elsewhere, and in the module for other proxies,
+	// they are Unimplemented.
+
+	// RedisInit says how to log in to a cluster's Redis; cluster may carry
+	// parameters, as in name?db=1. It opens no connection.
+	RedisInit(cluster, username, password string, timeoutMS uint32) Status
+	// RedisCall sends one encoded command, which must not be empty. Its reply comes
+	// through the embedder's hook.
+	RedisCall(cluster string, command []byte) (token uint32, s Status)
+	// RedisReply reads the reply of n bytes that a callback announced.
+	RedisReply(n int) ([]byte, Status)
 }

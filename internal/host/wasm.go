@@ -132,3 +132,16 @@ func (Wasm) HTTPCall(cluster string, headers, body []byte, timeoutMS uint32) (to
 	token, st := goabi.HTTPCall(cluster, headers, body, nil, timeoutMS)
 	return token, Status(st)
 }
+
+func (Wasm) HTTPAnswer(n int) ([]byte, Status) {
+	return Wasm{}.announced(goabi.BufferHTTPCallResponseBody, n)
+}
+
+// announced reads a buffer of n bytes, as a callback said.
+func (Wasm) announced(buffer uint32, n int) ([]byte, Status) {
+	if n < 0 || n > goabi.MaxValue {
+		return nil, BadArgument
+	}
+	b, s := goabi.GetBufferBytes(buffer, 0, uint32(n))
+	return b, Status(s)
+}

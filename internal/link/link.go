@@ -1,6 +1,7 @@
 // Package link carries commands to Redis and replies back: first in, first out
 // over one byte stream, with a deadline a call, reconnection with back-off and
-// jitter, and no blocking. It does no I/O of its own: a Transport does.
+// jitter, and no blocking; or each in an exchange of its own. It does no I/O of its
+// own: a Transport or a Caller does.
 package link
 
 import (
@@ -36,6 +37,9 @@ type Link interface {
 	// Tick lets deadlines expire and gives up a connection that is stuck. It
 	// returns when it wants to be called next, or 0 when nothing is pending.
 	Tick(now int64) (next int64)
-	// Pending counts calls that wait for a reply, late ones included.
+	// Pending counts calls that wait for a reply, late ones included where their
+	// replies are still waited for.
 	Pending() int
+	// Close ends the link for good. Calls that wait end with ErrLost.
+	Close(now int64)
 }

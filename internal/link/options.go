@@ -6,7 +6,7 @@ import (
 	"sluice/redisproto"
 )
 
-// Options configure a Pipe. A field that is zero means its default. Times are
+// Options configure a link. A field that is zero means its default. Times are
 // microseconds.
 type Options struct {
 	Username string // of an ACL user; empty = the default user

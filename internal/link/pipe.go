@@ -151,7 +151,7 @@ func (p *Pipe) Tick(now int64) (next int64) {
 	return next
 }
 
-// Close ends the connection for good. Calls that wait end with ErrLost.
+// Close implements Link.
 func (p *Pipe) Close(now int64) {
 	now = p.clock.read(now)
 	p.closed = true

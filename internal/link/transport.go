@@ -50,8 +50,8 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
-// Observer is told what happens to a Pipe's connections, for logs and metrics.
-// Its methods may be called from within any of the Pipe's and must not call
+// Observer is told what happens to a link's connections, for logs and metrics.
+// Its methods may be called from within any of the link's and must not call
 // back into it.
 type Observer interface {
 	// Connected: Redis answered on a new connection, and accepted AUTH and SELECT

@@ -26,6 +26,9 @@ func envoyFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 	fill(at(plugin, "config"), values, p, o)
 
 	way := makePipe(p, o)
+	if len(way.listeners) == 0 {
+		remove(root, "bootstrap_extensions") // only a listener inside Envoy needs it
+	}
 	set(static, "listeners", list(append([]node{listener}, way.listeners...)...))
 	set(static, "clusters", list(append([]node{upstream}, way.clusters...)...))
 

@@ -155,7 +155,8 @@ func TestEveryGoldenHasTheEssentials(t *testing.T) {
 				t.Errorf("%s makes no label %s", c.name, tag)
 			}
 		}
-		need := []string{"wasm.sluice.decision:PLAIN", "wasm.sluice.limit:PLAIN", "traffic_direction: OUTBOUND"}
+		need := []string{"wasm.sluice.decision:PLAIN", "wasm.sluice.limit:PLAIN"}
+		piped := c.config != "http.yaml"
 		if c.opts.Target != EnvoyGateway { // which has both by itself
 			need = append(need, "stream_idle_timeout: 60s")
 			if gateway {
@@ -172,8 +173,11 @@ func TestEveryGoldenHasTheEssentials(t *testing.T) {
 				t.Errorf("%s: the plugin calls %s", c.name, name)
 			}
 		}
-		if n := strings.Count(all, "internal_listener: {}"); n == 0 || strings.Count(all, "traffic_direction: OUTBOUND") != n {
+		if n := strings.Count(all, "internal_listener: {}"); piped != (n > 0) || strings.Count(all, "traffic_direction: OUTBOUND") != n {
 			t.Errorf("%s: not every internal listener is an outbound one", c.name)
+		}
+		if !piped && strings.Contains(all, "bootstrap_extensions") {
+			t.Errorf("%s has an extension for listeners that it hasn't", c.name)
 		}
 	}
 }

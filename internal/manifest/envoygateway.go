@@ -34,11 +34,15 @@ func envoyProxy(p *config.Policy, o *Options) (node, error) {
 	way := makePipe(p, o)
 	listeners := list(way.listeners...)
 	clusters := list(way.clusters...)
-	boot := object(
-		"bootstrap_extensions", bootstrapExtensions(),
-		"stats_config", statsConfig(),
-		"static_resources", object("listeners", listeners, "clusters", clusters))
-	comment(boot, "bootstrap_extensions", "The pipe is a listener inside Envoy, with no socket of its own.")
+	boot, static := object(), object()
+	if len(way.listeners) > 0 {
+		set(boot, "bootstrap_extensions", bootstrapExtensions())
+		comment(boot, "bootstrap_extensions", "The pipe is a listener inside Envoy, with no socket of its own.")
+		set(static, "listeners", listeners)
+	}
+	set(static, "clusters", clusters)
+	set(boot, "stats_config", statsConfig())
+	set(boot, "static_resources", static)
 	comment(boot, "stats_config", "Makes labels of the parts of the plugin's metric names.")
 	value, err := encode(boot)
 	if err != nil {

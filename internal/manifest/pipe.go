@@ -43,7 +43,7 @@ func makePipe(p *config.Policy, o *Options) pipe {
 	static := at(example(), "static_resources")
 	tcp := named(at(static, "clusters"), redisTCP)
 	if p.Redis.Link == config.HTTPLink {
-		// The plugin calls the Redis cluster itself.
+		// The plugin calls the Redis cluster itself, a connection for each call.
 		set(tcp, "name", text(p.Redis.Cluster))
 		toAddresses(tcp, p.Redis.Cluster, o.Redis)
 		secure(tcp, o)

@@ -65,6 +65,9 @@ func refuseLink(r *RefusalErrors, p *config.Policy, o *Options) {
 	if o.TLS != nil && o.TLS.Cert != "" {
 		r.add(field, "http opens a connection for each call, and with a client certificate each call would be a whole TLS handshake; say link: pipe")
 	}
+	if o.InMesh {
+		r.add(field, "http reaches Redis past the mesh: --in-mesh is for the pipe, whose listener leads into it; give the address and --tls, or say link: pipe")
+	}
 	if clustered(p, o) {
 		r.add(field, "http reaches one server, and a Redis Cluster needs the pipe through Envoy's Redis proxy; say link: pipe")
 	}
@@ -84,7 +87,7 @@ func refuseRedis(r *RefusalErrors, p *config.Policy, o *Options) {
 	if strings.Contains(p.Redis.Cluster, "|") && o.Target != Higress {
 		r.add("redis.cluster", "Envoy sends the name of a cluster that a plugin calls as a host name, and no host name has a |; leave the name out")
 	}
-	if reserved[p.Redis.Cluster] {
+	if reserved[p.Redis.Cluster] && !(p.Redis.Link == config.HTTPLink && p.Redis.Cluster == redisTCP) {
 		r.add("redis.cluster", "%q is the name of something else that the manifest makes; leave it out", p.Redis.Cluster)
 	}
 	if o.TLS != nil {

@@ -44,6 +44,10 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		"inline password":            {"redis: {password: hunter2}\n" + simple, Envoy, nil, "redis.password", "password_env"},
+		"http in the mesh":           {"redis: {link: http}\n" + simple, Istio, func(o *Options) { o.InMesh = true }, "redis.link", "--in-mesh"},
+		"http on Higress":            {"redis: {link: http}\n" + simple, Higress, nil, "redis.link", "host"},
+		"host on Envoy, said":        {"redis: {link: host, cluster: 'outbound|6379||redis.static'}\n" + simple, Envoy, nil, "redis.link", "Higress"},
+		"http, a client certificate": {"redis: {link: http}\n" + simple, Envoy, func(o *Options) { o.TLS = &TLS{Cert: "/c", Key: "/k"} }, "redis.link", "handshake"},
 		"pipe on Higress":            {"redis: {link: pipe}\n" + simple, Higress, nil, "redis.link", "host"},
 		"user and cluster":           {"redis: {username: u, password_env: P}\n" + simple, Istio, func(o *Options) { o.RedisCluster = true }, "redis.username", "logs in"},
 		"database and cluster":       {"redis: {db: 1}\n" + simple, EnvoyGateway, func(o *Options) { o.RedisCluster = true }, "redis.db", "database 0"},

@@ -18,9 +18,15 @@ import (
 // the plugin exports only the callbacks that it uses. So a list that names just
 // these is complete, and has nothing to spare.
 func TestCapabilitiesAreThoseOfTheModule(t *testing.T) {
+	compareCapabilities(t, release(t), capabilities.Needed())
+	compareCapabilities(t, higress(t), capabilities.Higress())
+}
+
+func compareCapabilities(t *testing.T, wasm []byte, needed []capabilities.Capability) {
+	t.Helper()
 	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
 	defer r.Close(context.Background())
-	m, err := r.CompileModule(t.Context(), release(t))
+	m, err := r.CompileModule(t.Context(), wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,7 @@ func TestCapabilitiesAreThoseOfTheModule(t *testing.T) {
 		}
 	}
 	var listed []string
-	for _, c := range capabilities.Needed() {
+	for _, c := range needed {
 		if strings.HasPrefix(c.Name, "proxy_") {
 			listed = append(listed, c.Name)
 		}

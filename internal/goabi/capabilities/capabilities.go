@@ -21,6 +21,9 @@ func Needed() []Capability {
 	return all
 }
 
+// Higress lists what the module for Higress needs.
+func Higress() []Capability { return append(Needed(), higress...) }
+
 // Names are the names of those.
 func Names() []string {
 	var names []string

@@ -14,6 +14,7 @@ var callbacks = []Capability{
 	{"proxy_on_response_trailers", "settles by a trailer"},
 	{"proxy_on_grpc_receive", "replies from Redis"},
 	{"proxy_on_grpc_close", "the stream to Redis broke"},
+	{"proxy_on_http_call_response", "replies from Redis, with redis.link: http"},
 	{"proxy_on_log", "a request ended: settles, frees its slot"},
 	{"proxy_on_done", "the same, where the proxy calls no proxy_on_log"},
 	{"proxy_on_delete", "forgets a request"},
@@ -38,11 +39,19 @@ var calls = []Capability{
 	{"proxy_grpc_stream", "opens the stream to Redis"},
 	{"proxy_grpc_send", "asks Redis"},
 	{"proxy_grpc_cancel", "gives a broken stream up"},
+	{"proxy_http_call", "asks Redis, with redis.link: http"},
 	{"proxy_define_metric", "metrics"},
 	{"proxy_increment_metric", "metrics"},
 	{"proxy_record_metric", "metrics"},
 	{"proxy_get_shared_data", "counters that the workers of a gateway share"},
 	{"proxy_set_shared_data", "counters that the workers of a gateway share"},
+}
+
+// higress are what the module for Higress has besides.
+var higress = []Capability{
+	{"proxy_redis_init", "how to log in to Redis"},
+	{"proxy_redis_call", "asks Redis, with redis.link: host"},
+	{"proxy_on_redis_call_response", "replies from Redis, with redis.link: host"},
 }
 
 // wasi are calls of Go's runtime, which mostly ends the plugin when it is refused

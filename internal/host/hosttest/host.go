@@ -34,6 +34,7 @@ type Host struct {
 	Calls   map[string]int // host calls by the method's name
 	Streams Streams
 	HTTP    HTTPCalls
+	Redis   Redis
 	Metrics Metrics
 
 	requests  map[uint32]*Request

@@ -11,6 +11,39 @@ type HTTPCalls struct {
 	// Refuse, if not OK, is what a call answers.
 	Refuse host.Status
 	Made   []*HTTPCall
+
+	answer *httpAnswer
+}
+
+// httpAnswer is what can be read of an answer while it is delivered.
+type httpAnswer struct {
+	status string
+	body   []byte
+}
+
+// HTTPHook is the embedder's hook for an answer: headers and
+// size are 0 when none came.
+type HTTPHook func(token uint32, headers, size int) bool
+
+// Deliver hands an answer to the plugin; status "" is none: the call was reset.
+func (h *Host) Deliver(hook HTTPHook, token uint32, status string, body []byte) {
+	was := h.effective
+	h.effective = RootID
+	h.HTTP.answer = &httpAnswer{status, body}
+	defer func() { h.HTTP.answer, h.effective = nil, was }()
+	if status == "" {
+		hook(token, 0, 0)
+		return
+	}
+	hook(token, 1, len(body))
+}
+
+func (h *Host) HTTPAnswer(n int) ([]byte, host.Status) {
+	h.Calls["HTTPAnswer"]++
+	if h.HTTP.answer == nil {
+		return nil, host.NotFound
+	}
+	return slices.Clone(h.HTTP.answer.body[:min(n, len(h.HTTP.answer.body))]), host.OK
 }
 
 // HTTPCall is one of them.

@@ -64,6 +64,9 @@ func (h *Host) HeaderPairs(m host.Map) ([]byte, host.Status) {
 
 func (h *Host) HeaderValue(m host.Map, name string) (string, host.Status) {
 	h.Calls["HeaderValue"]++
+	if m == host.HTTPAnswerHeaders && name == ":status" && h.HTTP.answer != nil {
+		return h.HTTP.answer.status, host.OK
+	}
 	r := h.request()
 	if r == nil || r.Maps[m] == nil {
 		return "", host.BadArgument
