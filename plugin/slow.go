@@ -43,6 +43,7 @@ func newSlowness(w *worker) *slowness {
 			s.limits = append(s.limits, l)
 		}
 	}
+	gauge := define(w.host, host.Gauge, "sluice_hot_local") // its zero shows in any case
 	if len(s.limits) == 0 {
 		return nil
 	}
@@ -50,7 +51,7 @@ func newSlowness(w *worker) *slowness {
 	for i := range s.lanes {
 		s.lanes[i].state = make([]engine.Slow, len(s.limits))
 	}
-	s.gauge = define(w.host, host.Gauge, "sluice_hot_local")
+	s.gauge = gauge
 	return s
 }
 

@@ -35,6 +35,7 @@ func (d *draft) checkHot(p *parser, given func(string) *gjson.Result) {
 		}
 		if why := d.unhot(); why != "" {
 			fail(f.name, "doesn't go together with "+why)
+			defer func() { h.LeaseUS, h.Shards = 0, 1 }() // what else is wrong isn't theirs
 		}
 	}
 	if h.Shards > 1 && d.HashTag != nil {
@@ -43,8 +44,15 @@ func (d *draft) checkHot(p *parser, given func(string) *gjson.Result) {
 	if h.LeaseUS > 0 && !h.Batch {
 		fail("lease", "doesn't go together with batch: false")
 	}
-	if h.Local != nil && (d.Algorithm.Holds || d.Settle != nil || d.Cost.BodyBytes) {
-		fail("local", "doesn't go together with "+d.Algorithm.Name+", settle and cost: body_bytes, which correct a charge where it was made")
+	if h.Local != nil {
+		for _, f := range [...]struct {
+			name string
+			on   bool
+		}{{d.Algorithm.Name, d.Algorithm.Holds}, {"settle", d.Settle != nil}, {"cost: body_bytes", d.Cost.BodyBytes}} {
+			if f.on {
+				fail("local", "doesn't go together with "+f.name+", which corrects a charge where it was made")
+			}
+		}
 	}
 }
 
