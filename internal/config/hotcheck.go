@@ -2,6 +2,7 @@ package config
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -217,4 +218,31 @@ const shardDigits = "0123456789abcdefghijklmnopqrstuv"
 // has Shards.
 func (r *Rate) SetShard(key []byte, shard int) {
 	key[len(key)-len(r.KeyTail)+len(shardMark)] = shardDigits[shard]
+}
+
+// CutShard takes a shard's mark off the values in a counter's name: which of its
+// key's counters it is, or -1 for one that isn't divided.
+func CutShard(values string) (whole string, shard int) {
+	n := len(values) - 1
+	if n < len(shardMark) || values[n-len(shardMark):n] != shardMark {
+		return values, -1
+	}
+	shard = strings.IndexByte(shardDigits, values[n])
+	if shard < 0 {
+		return values, -1
+	}
+	return values[:n-len(shardMark)], shard
+}
+
+// ShardMarks are what follows a key's values in the names of its counters: one
+// for each shard that there can be, or just "".
+func (l *Limit) ShardMarks() []string {
+	if !l.sharded() {
+		return []string{""}
+	}
+	var marks []string
+	for i := range l.Hot.Shards {
+		marks = append(marks, shardMark+shardDigits[i:i+1])
+	}
+	return marks
 }
