@@ -69,7 +69,7 @@ func (h *hotRedis) serve(now int64, cmd []string) []byte {
 	}
 	out := []int64{now, ok}
 	for _, a := range all {
-		c, oldest := a.log.count(now, a.window)
+		c, _ := a.log.count(now, a.window)
 		own := int64(1)
 		switch {
 		case a.op == 6:
@@ -87,7 +87,7 @@ func (h *hotRedis) serve(now int64, cmd []string) []byte {
 				a.log.at = append(a.log.at, now)
 			}
 		}
-		c, oldest = a.log.count(now, a.window)
+		c, oldest := a.log.count(now, a.window)
 		reset, retry := int64(0), int64(0)
 		if c > 0 {
 			reset = (oldest+a.window-now)/1000 + 1
@@ -198,10 +198,6 @@ func TestLeasesNeverAdmitMore(t *testing.T) {
 			rigs = append(rigs, newRigOver(t, config, over, over))
 		}
 		var admitted []int64
-		type sentCall struct {
-			r   *rig
-			cmd []string
-		}
 		var open []*exchange
 		seen := map[*exchange]bool{}
 		collect := func() {
@@ -349,7 +345,7 @@ const quick = `{"gateways":4,"redis":{"timeout":"50ms","retry":{"times":0}},"lim
 func TestALimitGoesLocalWhileRedisIsSlow(t *testing.T) {
 	r := newRig(t, quick)
 	h := newHotRedis()
-	gauge := func() int64 { return int64(r.host.Metrics.Value("sluice_hot_local")) }
+	gauge := func() int64 { return r.host.Metrics.Value("sluice_hot_local") }
 	ask := func(rtt int64) *exchange {
 		x := r.request(get("/")...)
 		cmds := r.sent()

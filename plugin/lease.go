@@ -279,7 +279,7 @@ func (c *leaseCall) Done(reply redisproto.Value, err error) {
 		s.grants = append(s.grants, g)
 		ls.live++
 		if c.again {
-			c.exhaust(now)
+			c.exhaust()
 		} else {
 			s.most = min(2*s.most, s.alike.LeaseMost())
 		}
@@ -299,7 +299,7 @@ func (c *leaseCall) Done(reply redisproto.Value, err error) {
 }
 
 // exhaust remembers that the lease took the last that was free.
-func (c *leaseCall) exhaust(now int64) {
+func (c *leaseCall) exhaust() {
 	var d engine.Decision
 	d.Lease(&c.g.d)
 	d.Verdict = c.g.d.Verdict

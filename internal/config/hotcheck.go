@@ -246,3 +246,12 @@ func (l *Limit) ShardMarks() []string {
 	}
 	return marks
 }
+
+// Cool makes all limits decide as if they had no hot field, for a simulation: it
+// has no round trips to spare, and one decider. Call it before the policy is used.
+func (p *Policy) Cool() {
+	p.EachRate(func(l *Limit, r *Rate) {
+		r.LeaseUnits, r.leased, r.Shards = 0, nil, nil
+		l.Hot = nil
+	})
+}
