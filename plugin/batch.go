@@ -16,6 +16,7 @@ type batch struct {
 	// second says that a call for some of them was refused before: who is refused
 	// or left again asks alone, so that a request waits for few round trips.
 	second bool
+	sentAt int64 // steady
 }
 
 // join lets r wait for the call after the one that is out for the same; false
@@ -55,6 +56,7 @@ func (w *worker) land(r *request) []*request {
 		return nil
 	}
 	r.leads = false
+	w.turns.Shard++ // who comes next asks the next of a key's counters
 	if w.flights[r.signature] == r {
 		delete(w.flights, r.signature)
 	}
@@ -116,6 +118,7 @@ func (w *worker) sendBatch(b *batch, now int64) {
 		if err = l.pipe.Send(now, w.command, lead.deadline, b); err != nil {
 			w.report(l, now, engine.Unavailable)
 		}
+		b.sentAt = now
 	}
 	if err != nil {
 		followers := w.land(lead)
@@ -136,15 +139,22 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 		w.abandon(append(b.members[:n:n], b.rest...))
 		w.abandon(w.land(lead))
 	})
+	l := w.laneOf(&lead.decision)
+	w.slow.note(l, now, b.sentAt)
 	if err != nil {
-		w.report(w.laneOf(&lead.decision), now, engine.Lost)
+		w.report(l, now, engine.Lost)
 		followers := w.land(lead)
 		w.dispatch(append(append(b.members, b.rest...), followers...), now, err)
 		return
 	}
 	step, room := lead.decision.ReplyBatch(reply, n)
-	w.report(w.laneOf(&lead.decision), now, lead.decision.Failure)
-	if step == engine.Send { // the script was missing
+	w.report(l, now, lead.decision.Failure)
+	if step == engine.Decide && n == 1 && lead.decision.Failure == engine.NoFailure {
+		lead.decision.Remember(&w.memory, b.sentAt)
+		step = lead.decision.Borrow(&w.memory, now)
+	}
+	if step == engine.Send { // the script was missing, or another counter may have room
+		lead.deadline = now + w.policy.Redis.TimeoutUS
 		w.sendBatch(b, now)
 		return
 	}
@@ -169,9 +179,12 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 		for _, m := range b.members {
 			m.deliver(now, decided)
 		}
-		w.sendAlone(b.rest, now)
+		if lead.decision.Sharded() { // they may find room together where the lead did
+			w.dispatch(b.rest, now, nil)
+		} else {
+			w.sendAlone(b.rest, now)
+		}
 	case n == 1:
-		lead.decision.Remember(&w.memory, lead.sentAt)
 		for _, m := range b.rest {
 			m.decision.Share(&lead.decision, 0, 1)
 			m.deliver(now, decided)
@@ -194,6 +207,10 @@ func (b *batch) Done(reply redisproto.Value, err error) {
 // sendAlone sends a call for each, all at once.
 func (w *worker) sendAlone(requests []*request, now int64) {
 	for _, m := range requests {
+		if m.decision.Sharded() && m.phase == held && m.decision.Recall(&w.memory, now) {
+			m.deliver(now, decided)
+			continue
+		}
 		w.sendBatch(&batch{w: w, members: []*request{m}, second: true}, now)
 	}
 }

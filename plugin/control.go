@@ -231,6 +231,7 @@ func (c *control) apply(report bool) {
 	})
 	w.metrics.overrideErrors.add(int64(bad))
 	w.engine, c.nextID = e, nextID
+	w.leases.drop(w.host.Steady()) // of other numbers
 	n, ends := e.Overrides()
 	c.ends = ends
 	w.metrics.overrides.record(uint64(n))

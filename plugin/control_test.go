@@ -98,7 +98,7 @@ const callerLimit = `{"redis":{"timeout":"1s"},"on_error":"allow","debug":{"when
 func admits(cmd []string) []byte { return decision(serverTime, 1, 1, 1, 19, 1000, 0) }
 
 func TestBlockForATime(t *testing.T) {
-	r := newRig(t, callerLimit).controlled()
+	r := newRig(t, strings.Replace(callerLimit, `"1s"`, `"1s","retry":{"times":0}`, 1)).controlled()
 	o := newOperator(r.host)
 	o.put("a|mallory", "block", 59_400)
 	r.poll(o)

@@ -39,6 +39,9 @@ func newFallback(w *worker) *fallback {
 		} else if l.OnError == config.OnErrorLocal {
 			shares = true
 		}
+		if l.Hot != nil && l.Hot.Local != nil {
+			shares = true
+		}
 	}
 	if !shares && !own {
 		return nil
@@ -53,11 +56,11 @@ func (f *fallback) counters(p *engine.Plan) []local.Counter {
 	for i := range p.Charges {
 		c := &p.Charges[i]
 		own := c.Limit.Scope == config.ScopeGateway
-		if !own && c.Limit.OnError != config.OnErrorLocal {
+		if !c.Here() && c.Limit.OnError != config.OnErrorLocal {
 			continue
 		}
 		lc := local.Counter{
-			Key: p.Key(i), Algorithm: c.Algorithm(), Params: &c.Rate.Params, Gateways: 1,
+			Key: p.Key(i), Algorithm: c.Algorithm(), Params: c.Params(), Gateways: 1,
 			Cost: c.Cost, Votes: c.Op.Votes(), CountRejected: c.Limit.CountRejected && c.Guards == 0,
 		}
 		if !own {

@@ -29,6 +29,8 @@ func (w *worker) mode(d *engine.Decision) int {
 			return modeDegraded
 		}
 		return modeRedis
+	case engine.ModeLease:
+		return modeLease
 	case engine.ModeLocal:
 		return modeLocal
 	case engine.ModeOverride:

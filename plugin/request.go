@@ -40,6 +40,7 @@ type request struct {
 	streamID string // x-request-id, while the stream is noted under it
 	callID   []byte // of the call that is out: what it charged is settled under it
 	sentAt   int64  // steady microseconds
+	calledAt int64  // steady: when its last call went out
 	deadline int64
 	wakeAt   int64 // steady microseconds: a delay's end
 	redisUS  int64
@@ -68,6 +69,7 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	r.headers = host.NewHeaders(raw)
 	fault(r, faultRequest)
 	w.removeTags(r)
+	r.decision.Turns = &w.turns
 	w.view.Reset(r, &w.policy.Source)
 	step := r.decision.Start(w.engine, &w.view)
 	r.blocked()
@@ -99,6 +101,15 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 			case settled:
 				return r.pass(r.conclude())
 			}
+		}
+		switch w.leases.take(r, now) {
+		case leaseUsed:
+			if r.queued(now) {
+				return types.ActionPause
+			}
+			return r.pass(r.conclude())
+		case leaseWaits:
+			return types.ActionPause
 		}
 		if w.join(r) {
 			return types.ActionPause
@@ -207,14 +218,22 @@ func (r *request) done(now int64, reply redisproto.Value, err error) {
 	}
 	defer w.recoverIn("reply", func() { r.release(r.afterPanic()) })
 	fault(r, faultReply)
+	l := w.laneOf(&r.decision)
+	w.slow.note(l, now, r.calledAt)
 	var step engine.Step
 	if err != nil {
 		step = r.fail(err)
 	} else {
 		step = r.decision.Reply(reply)
-		r.decision.Remember(&w.memory, r.sentAt)
+		r.decision.Remember(&w.memory, r.calledAt)
+		if step == engine.Decide {
+			step = r.decision.Borrow(&w.memory, now)
+		}
+		if step == engine.Send {
+			r.deadline = now + w.policy.Redis.TimeoutUS
+		}
 	}
-	w.report(w.laneOf(&r.decision), now, r.decision.Failure)
+	w.report(l, now, r.decision.Failure)
 	r.follow(step, now)
 }
 
@@ -230,21 +249,10 @@ func (r *request) release(a types.Action) {
 func (r *request) fail(err error) engine.Step { return fail(&r.decision, err) }
 
 func fail(d *engine.Decision, err error) engine.Step {
-	f := engine.Unavailable
-	switch err {
-	case errOpen:
-		f = engine.BreakerOpen
-	case link.ErrLost:
-		f = engine.Lost
-	case link.ErrTimeout:
-		f = engine.TimedOut
-	case link.ErrProtocol:
-		f = engine.BadReply
+	if err == link.ErrFull {
+		d.LastTry() // to wait for another attempt would make it fuller
 	}
-	if _, refused := err.(*link.HandshakeError); refused {
-		f = engine.AuthRefused
-	}
-	return d.Fail(f, err.Error())
+	return d.Fail(failure(err), err.Error())
 }
 
 // conclude carries out the verdict: counts, leaves filter state for the access
@@ -253,6 +261,7 @@ func (r *request) conclude() types.Action {
 	w := r.w
 	d := &r.decision
 	r.tallied = true
+	d.Widen()
 	w.metrics.count(d, w.mode(d))
 	w.metrics.scriptLoads.add(int64(d.Loads))
 	if d.Verdict.Mode == engine.ModeRedis {

@@ -80,6 +80,7 @@ func (r *request) divide(now int64) division {
 	}
 	if len(s.Gateway.Plan.Charges) > 0 {
 		s.gatewayAt = r.w.fallback.decide(&s.Gateway)
+		r.w.slow.decided(&s.Gateway)
 	}
 	if !s.Refused() {
 		if len(s.Parts) == 1 {
@@ -159,6 +160,7 @@ func (p *part) send(now int64) error {
 		return err
 	}
 	p.sent, p.sentAt = true, now
+	w.turns.Shard++
 	w.tick(fastTickMS)
 	return nil
 }
@@ -235,12 +237,19 @@ func (p *part) Done(reply redisproto.Value, err error) {
 	if r.phase == held && s.fate == fateOpen {
 		fault(r, faultReply)
 	}
+	w.slow.note(l, now, p.sentAt)
 	var step engine.Step
 	if err != nil {
 		step = fail(p.d, err)
 	} else {
 		step = p.d.Reply(reply)
 		p.d.Remember(&w.memory, p.sentAt)
+		if step == engine.Decide {
+			step = p.d.Borrow(&w.memory, now)
+		}
+		if step == engine.Send {
+			p.deadline = now + w.policy.Redis.TimeoutUS
+		}
 	}
 	w.report(l, now, p.d.Failure)
 	p.follow(step, now)

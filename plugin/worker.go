@@ -47,6 +47,9 @@ type worker struct {
 	breaker *breaker.Breaker
 	waiting waiting
 	delays  delays
+	leases  leases
+	slow    *slowness // nil where no limit has hot.local
+	turns   engine.Turns
 	print   uint64   // of the configuration's text
 	tags    []string // headers that only the plugin may set
 	// clientWarned keeps the word on unknown addresses to one.
@@ -98,6 +101,11 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 		w.openLanes(1, 1)
 	}
 	w.idPrefix = w.randomID()
+	w.leases = newLeases(w)
+	w.turns.Shard = w.random()
+	if w.slow = newSlowness(w); w.slow != nil {
+		w.turns.Local = w.slow.isLocal
+	}
 	w.fallback = newFallback(w)
 	w.control = newControl(w)
 	w.announce()
@@ -195,6 +203,8 @@ func (w *worker) OnTick() {
 	if w.fallback != nil {
 		w.fallback.tick(now)
 	}
+	w.leases.tick(now)
+	w.slow.tick(now)
 	busy := false
 	for _, p := range w.pipes {
 		busy = p.Tick(now) != 0 || busy
@@ -203,7 +213,9 @@ func (w *worker) OnTick() {
 	w.releaseDue(now)
 	switch {
 	case busy || len(w.waiting.queue) > 0 || w.delays.len() > 0:
-	case w.anyOpen():
+	case w.leases.live > 0:
+		w.tick(leaseTickMS)
+	case w.anyOpen(), w.slow.busy():
 		w.tick(probeTickMS)
 	default:
 		w.tick(slowTickMS)
@@ -237,6 +249,10 @@ func (w *worker) send(r *request, now int64) error {
 		w.report(l, now, engine.Unavailable)
 		return err
 	}
+	r.calledAt = now
+	if !r.leads {
+		w.turns.Shard++
+	}
 	w.takeOff(r)
 	w.tick(fastTickMS)
 	return nil
@@ -257,6 +273,8 @@ func (w *worker) OnPluginDone() bool {
 		}
 	}
 	w.retire()
+	w.leases.drop(w.host.Steady())
+	w.slow.close()
 	for _, p := range w.pipes {
 		p.Close(w.host.Steady())
 	}

@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	for _, r := range []string{"never-binds", "free-key", "missing-skip", "rate-zero", "cost-above-limit", "large-value", "never-applies", "override-unused", "password-inline", "trusts-everyone", "debug-open", "timeout-short"} {
+	for _, r := range []string{"never-binds", "free-key", "missing-skip", "rate-zero", "cost-above-limit", "large-value", "never-applies", "override-unused", "password-inline", "trusts-everyone", "debug-open", "timeout-short", "shards-on-one-redis", "lease-of-nothing"} {
 		if !rules[r] {
 			t.Errorf("no sample has %s", r)
 		}

@@ -6,6 +6,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// maxShards bounds the calls that a request makes before it is rejected.
+const maxShards = 32
+
 // Hot says what is done about a key that very many requests share.
 type Hot struct {
 	// Batch lets requests for a key whose call is in flight share the next call.
@@ -32,9 +35,9 @@ type Threshold struct {
 
 var leaseTable = &table[Hot]{
 	name: "lease",
-	doc:  "Tokens are taken in batches.",
+	doc:  "Units are taken from Redis in advance, as many as are used in a time, and are returned when it is over.",
 	fields: []field[Hot]{
-		must(row("for", duration(1, 10_000), "", "How long a batch is to last.",
+		must(row("for", duration(10, 10_000), "", "How long they last, such as 100ms; at most a tenth of the limit's shortest window.",
 			func(t *Hot, v int64) { t.LeaseUS = v * 1000 })),
 	},
 }
@@ -62,12 +65,12 @@ var hotTable = &table[Hot]{
 	fields: []field[Hot]{
 		row("batch", boolean(), "true", "Requests that ask for the same while a call for it is out share the next call; exact.",
 			func(t *Hot, v bool) { t.Batch = v }),
-		soon(row("lease", leaseTable.kind(), "", "Tokens are taken in batches.",
-			func(t *Hot, v Hot) { t.LeaseUS = v.LeaseUS })),
-		soon(row("shards", integer(1, 256), "1", "Into how many counters the key is divided.",
-			func(t *Hot, v int64) { t.Shards = v })),
-		soon(row("local", hotLocalTable.kind(), "", "A local share of the limit decides while Redis is slow.",
-			func(t *Hot, v HotLocal) { t.Local = &v })),
+		row("lease", leaseTable.kind(), "", "Units are taken from Redis in advance: at most a tenth of the calls, at most a tenth less admitted, never more.",
+			func(t *Hot, v Hot) { t.LeaseUS = v.LeaseUS }),
+		row("shards", integer(1, maxShards), "1", "Into how many counters a key is divided, each with a share of the limit; one that is full borrows from the others.",
+			func(t *Hot, v int64) { t.Shards = v }),
+		row("local", hotLocalTable.kind(), "", "The gateway's share of the limit decides while Redis is slow.",
+			func(t *Hot, v HotLocal) { t.Local = &v }),
 	},
 }
 

@@ -10,6 +10,7 @@ import (
 // naming is what the names of a limit's counters in Redis are made of:
 //
 //	prefix:{counter|values}:suffix
+//	prefix:{counter|values|%s0}:suffix      of a key that is divided (hot.shards)
 //	prefix:{hash tag}:counter|values:suffix
 //
 // The braces make a Redis Cluster put a counter, or all counters with one hash
@@ -19,11 +20,12 @@ type naming struct {
 	limit          string
 	window         int64 // of the limit's only rate, milliseconds; 0 where it has several
 	tagged         bool  // the limit has a hash tag
+	sharded        bool  // a key has several counters
 }
 
 // naming returns how the counters of the limit are named.
 func (d *draft) naming(p *parser) naming {
-	n := naming{prefix: p.policy.Redis.Prefix, suffix: d.Algorithm.Suffix, limit: d.Name, tagged: d.HashTag != nil}
+	n := naming{prefix: p.policy.Redis.Prefix, suffix: d.Algorithm.Suffix, limit: d.Name, tagged: d.HashTag != nil, sharded: d.sharded()}
 	if base := d.rates.list; len(base) == 1 {
 		n.window = base[0].Params.WindowMS
 	}
@@ -45,7 +47,13 @@ func (n naming) place(r *Rate) {
 	}
 	r.KeyHead = n.prefix + ":{" + r.counter + "|"
 	r.KeyTail = "}:" + n.suffix
+	if n.sharded {
+		r.KeyTail = shardMark + shardDigits[:1] + r.KeyTail
+	}
 }
+
+// sharded reports whether the limit's keys have several counters.
+func (l *Limit) sharded() bool { return l.Hot != nil && l.Hot.Shards > 1 }
 
 // AppendKey appends the name of the counter in Redis that a request has at one
 // of the limit's rates. values is where the key's own values begin in it; missing

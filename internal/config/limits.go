@@ -90,6 +90,7 @@ func finishLimit(p *parser, v *gjson.Result, given func(string) *gjson.Result, d
 	if d.Scope == ScopeGateway {
 		checkGatewayScope(p, given)
 	}
+	d.checkHot(p, given)
 	if !d.baseRates(p, v, given) {
 		return
 	}
@@ -173,6 +174,10 @@ func (d *draft) complete(p *parser, at *gjson.Result, list []Rate, options given
 		}
 		if err := d.Algorithm.Check(&r.Params); err != nil {
 			fail(err.Error())
+			continue
+		}
+		if msg := r.heat(&d.Limit); msg != "" {
+			fail(msg)
 		}
 	}
 	return p.failures() == before

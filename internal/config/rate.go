@@ -28,7 +28,14 @@ type Rate struct {
 	// KeyHead and KeyTail begin and end the name of the counter in Redis; see
 	// Limit.AppendKey.
 	KeyHead, KeyTail string
+	// LeaseUnits is how many units one lease takes at most; 0 where there are no
+	// leases. See Enforced.
+	LeaseUnits int64
+	// Shards are the numbers of the counters that a key is divided into; nil for
+	// one counter.
+	Shards []limit.Params
 
+	leased    *limit.Params
 	keyMiddle string     // after the hash tag, where there is one
 	counter   string     // what stands for the limit in KeyHead
 	unit      limit.Unit // calendar's period that the window names, or noUnit

@@ -117,6 +117,9 @@ func (r *RunTime) Rates(l *Limit, texts []string, burst int64) ([]Rate, error) {
 		if err := l.Algorithm.Check(&rate.Params); err != nil {
 			return nil, err
 		}
+		if message := rate.heat(l); message != "" {
+			return nil, errors.New(message)
+		}
 		list = append(list, rate)
 	}
 	for i := range list {
@@ -139,6 +142,9 @@ func (r *RunTime) Window(l *Limit, window *Rate, text string) (*Rate, error) {
 	own.Text, own.Params.Limit = text, rate.Params.Limit
 	if err := l.Algorithm.Check(&own.Params); err != nil {
 		return nil, err
+	}
+	if message := own.heat(l); message != "" {
+		return nil, errors.New(message)
 	}
 	own.ID = r.id()
 	return &own, nil
@@ -169,7 +175,7 @@ func (r *RunTime) Pool(l *Limit, units, untilMS int64) ([]Rate, error) {
 		return nil, err
 	}
 	n := r.policy.naming(l)
-	n.suffix, n.window = limit.Pool.Suffix, 0
+	n.suffix, n.window, n.sharded = limit.Pool.Suffix, 0, false
 	n.place(&rate)
 	rate.ID = r.id()
 	return []Rate{rate}, nil
@@ -177,7 +183,7 @@ func (r *RunTime) Pool(l *Limit, units, untilMS int64) ([]Rate, error) {
 
 // naming is how the limit's counters are named.
 func (p *Policy) naming(l *Limit) naming {
-	n := naming{prefix: p.Redis.Prefix, suffix: l.Algorithm.Suffix, limit: l.Name, tagged: l.HashTag != nil}
+	n := naming{prefix: p.Redis.Prefix, suffix: l.Algorithm.Suffix, limit: l.Name, tagged: l.HashTag != nil, sharded: l.sharded()}
 	if len(l.Rates) == 1 {
 		n.window = l.Rates[0].Params.WindowMS
 	}

@@ -57,13 +57,6 @@ func must[T any](f field[T]) field[T] {
 	return f
 }
 
-// soon marks a field that is read and checked but that nothing obeys yet: to
-// accept it would be a lie.
-func soon[T any](f field[T]) field[T] {
-	f.row.soon = true
-	return f
-}
-
 // table is an object type: its fields in the order in which they are read,
 // whatever their order in the text.
 type table[T any] struct {

@@ -71,11 +71,14 @@ func (e *Engine) appendArgs(dst []byte, c *Charge, now int64) []byte {
 	}
 	dst = redisproto.AppendBulkInt(dst, int64(c.Op))
 	dst = redisproto.AppendBulkInt(dst, c.Cost)
+	if s.shards != nil {
+		return append(dst, s.shards[c.shard]...)
+	}
 	if s.numbers != nil {
 		return append(dst, s.numbers...)
 	}
 	var room [16]int64
-	return appendNumbers(dst, c.Algorithm().Args(room[:0], &c.Rate.Params, now))
+	return appendNumbers(dst, c.Algorithm().Args(room[:0], c.Params(), now))
 }
 
 func appendNumbers(dst []byte, numbers []int64) []byte {

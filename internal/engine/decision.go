@@ -43,7 +43,7 @@ func (f Failure) String() string { return failureNames[f] }
 
 // again reports whether another attempt may help: a call that timed out may
 // have been carried out, so it never does there.
-func (f Failure) again() bool { return f == Lost || f == Failover }
+func (f Failure) again() bool { return f == Lost || f == Failover || f == Unavailable }
 
 // Decision is one request on its way through the engine. It is reused.
 type Decision struct {
@@ -53,6 +53,10 @@ type Decision struct {
 	// FailureText is the link's or Redis's own words; never a secret.
 	FailureText string
 	Loads       int // how often the script had to be sent whole
+
+	// Turns is the worker's; nil where a request's turn makes no difference. Start
+	// reads it.
+	Turns *Turns
 
 	e           *Engine
 	full        bool  // the next command holds the script itself
@@ -73,7 +77,11 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 	d.Failure, d.FailureText, d.Loads, d.full = NoFailure, "", 0, false
 	d.retries = e.policy.Redis.Retry.Times
 	d.Verdict = Verdict{Outcome: Admitted, Closest: -1}
-	e.Plan(v, &d.Plan)
+	var turn uint32
+	if d.Turns != nil {
+		turn = d.Turns.Shard
+	}
+	e.plan(v, &d.Plan, turn)
 	if d.Plan.Missing != nil {
 		d.Verdict.Outcome = MissingKey
 		return Decide
@@ -86,7 +94,7 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 		return Decide
 	}
 	if e.divides {
-		e.place(&d.Plan)
+		e.place(&d.Plan, d.Turns)
 	}
 	return Send
 }
@@ -149,6 +157,9 @@ func (d *Decision) Fail(f Failure, text string) Step {
 	d.GiveUp()
 	return Decide
 }
+
+// LastTry makes a failure final: another attempt would do harm.
+func (d *Decision) LastTry() { d.retries = 0 }
 
 // GiveUp ends a decision that failed and that nobody wants another attempt for:
 // the verdict is the limits' on_error.

@@ -34,7 +34,8 @@ type Engine struct {
 // the op and cost, and its numbers after them.
 type encodedRate struct {
 	index   []byte
-	numbers []byte // nil when they depend on the time
+	numbers []byte   // nil when they depend on the time
+	shards  [][]byte // numbers, by shard, where a key has several counters
 }
 
 // New compiles a policy: the script holds just the algorithms that it uses.
@@ -42,6 +43,7 @@ func New(p *config.Policy) *Engine {
 	var names []string
 	divides := p.Redis.Topology == config.RedisCluster
 	for _, l := range p.Limits {
+		divides = divides || l.Hot != nil && l.Hot.Local != nil
 		if l.Scope == config.ScopeGateway {
 			divides = true
 			continue
@@ -70,10 +72,12 @@ func (e *Engine) encode(l *config.Limit, r *config.Rate) {
 func (e *Engine) encoding(l *config.Limit, r *config.Rate) encodedRate {
 	a := rateAlgorithm(l, r)
 	s := encodedRate{index: redisproto.AppendBulkInt(nil, int64(e.script.Index(a.Script)))}
-	if r.Params.Calendar == nil {
-		for _, n := range a.Args(nil, &r.Params, 0) {
-			s.numbers = redisproto.AppendBulkInt(s.numbers, n)
-		}
+	if r.Params.Calendar != nil {
+		return s
+	}
+	s.numbers = appendNumbers(nil, a.Args(nil, r.Enforced(), 0))
+	for i := range r.Shards {
+		s.shards = append(s.shards, appendNumbers(nil, a.Args(nil, &r.Shards[i], 0)))
 	}
 	return s
 }
@@ -133,11 +137,17 @@ type Charge struct {
 	Guards int
 	// Undecided charges let the request through without a word of their counter.
 	Undecided bool
-	Result    limit.Decision // set by the reply
+	// Local charges are decided by this gateway for now, although Redis counts
+	// them otherwise.
+	Local  bool
+	Result limit.Decision // set by the reply
 
 	keyStart, keyEnd int
 	slot             uint16 // hash slot of the key, where there are any
 	since            int64  // OpUndo: when the call was made that is undone, us
+	shard            int    // which of the key's counters it asks, where there are several
+	tried            uint32 // those of them that refused it, a bit each
+	waitMS           int64  // until the first of these has room, or limit.Never
 }
 
 // Algorithm is how the charge's counter counts.

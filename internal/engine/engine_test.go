@@ -278,7 +278,16 @@ func TestOneRetryAfterAFailoverAndNoneAfterATimeout(t *testing.T) {
 	if step := d.Fail(engine.Lost, ""); step != engine.Decide || d.Verdict.Outcome != engine.FailedClosed {
 		t.Errorf("the second loss: step %d, verdict %+v", step, d.Verdict)
 	}
-	for _, f := range []engine.Failure{engine.TimedOut, engine.Unavailable, engine.BadReply} {
+	d = start(t, "deny")
+	if step := d.Fail(engine.Unavailable, ""); step != engine.Wait { // as right after a connection broke
+		t.Fatalf("step %d", step)
+	}
+	d = start(t, "deny")
+	d.LastTry()
+	if step := d.Fail(engine.Unavailable, ""); step != engine.Decide {
+		t.Fatalf("step %d of the last try", step)
+	}
+	for _, f := range []engine.Failure{engine.TimedOut, engine.BreakerOpen, engine.BadReply} {
 		if step := start(t, "deny").Fail(f, ""); step != engine.Decide {
 			t.Errorf("%v is tried again", f)
 		}

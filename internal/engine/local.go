@@ -22,7 +22,7 @@ func (d *Decision) NeedsLocal() bool {
 func (d *Decision) DecidedLocally(admitted bool, at int64) {
 	for i := range d.Plan.Charges {
 		c := &d.Plan.Charges[i]
-		c.Undecided = c.Limit.OnError != config.OnErrorLocal && c.Limit.Scope != config.ScopeGateway
+		c.Undecided = c.Limit.OnError != config.OnErrorLocal && !c.Here()
 		c.Result.Admitted = c.Result.Admitted || c.Undecided
 	}
 	d.Verdict = Verdict{Mode: ModeLocal, AtUS: at, Outcome: Admitted, Closest: -1}

@@ -12,6 +12,9 @@ const (
 	// memoryMaxUS bounds how long one is, so that a counter that an operator
 	// lifts, or that Redis lost, is asked about again.
 	memoryMaxUS = 1_000_000
+	// leasePause is what part of a lease's time a full limit with leases is left
+	// alone for, so that the next call finds more than a unit or two.
+	leasePause = 5
 )
 
 // Memory remembers which counters Redis rejected and until when nothing can
@@ -49,6 +52,30 @@ func memorySlot(key []byte) int {
 	return int((h ^ h>>15) & (memorySlots - 1))
 }
 
+// find is what is known of a counter's rejecting such a charge; nil for nothing.
+// A larger cost would be rejected too, but for longer than is known here.
+func (m *Memory) find(key []byte, c *Charge, now int64) *remembered {
+	if m == nil || m.slots == nil {
+		return nil
+	}
+	r := &m.slots[memorySlot(key)]
+	if now >= r.until || c.Cost != r.cost || c.Rate.ID != r.rate || !bytes.Equal(r.key, key) {
+		return nil
+	}
+	return r
+}
+
+// left is what the rejection is now.
+func (r *remembered) left(now int64) limit.Decision {
+	passed := now - r.noted
+	d := r.result
+	d.ResetMS = max(d.ResetMS-passed/1000, 1)
+	if d.RetryAfterMS != limit.Never {
+		d.RetryAfterMS = max(d.RetryAfterMS-passed/1000, 1)
+	}
+	return d
+}
+
 // Recall decides the request if a counter that it meets is known to reject it.
 // now is the time.
 func (d *Decision) Recall(m *Memory, now int64) bool {
@@ -60,17 +87,18 @@ func (d *Decision) Recall(m *Memory, now int64) bool {
 		if !c.memorable() {
 			continue
 		}
-		key := d.Plan.Key(i)
-		r := &m.slots[memorySlot(key)]
-		// A larger cost would be rejected too, but for longer than is known here.
-		if now >= r.until || c.Cost != r.cost || c.Rate.ID != r.rate || !bytes.Equal(r.key, key) {
+		r := m.find(d.Plan.Key(i), c, now)
+		if r == nil {
 			continue
 		}
+		c.Result = r.left(now)
 		passed := now - r.noted
-		c.Result = r.result
-		c.Result.ResetMS = max(r.result.ResetMS-passed/1000, 1)
-		if r.result.RetryAfterMS != limit.Never {
-			c.Result.RetryAfterMS = max(r.result.RetryAfterMS-passed/1000, 1)
+		if c.Rate.Shards != nil {
+			c.refused(c.Result.RetryAfterMS)
+			if d.elsewhere(i, m, now) {
+				continue
+			}
+			c.Result.RetryAfterMS = c.waitMS
 		}
 		d.Verdict = Verdict{
 			Outcome: Rejected, Mode: ModeMemory, AtUS: r.at + passed,
@@ -95,6 +123,9 @@ func (d *Decision) Remember(m *Memory, sent int64) {
 		wait := c.Result.RetryAfterMS * 1000
 		if c.Result.RetryAfterMS == limit.Never || wait > memoryMaxUS {
 			wait = memoryMaxUS
+		}
+		if c.Rate.LeaseUnits > 0 {
+			wait = max(wait, c.Limit.Hot.LeaseUS/leasePause)
 		}
 		if m.slots == nil {
 			m.slots = make([]remembered, memorySlots)

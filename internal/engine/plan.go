@@ -30,6 +30,7 @@ type Plan struct {
 	BodyBytes bool
 
 	keys    []byte // arena of the charges' keys
+	turn    uint32 // which of a key's counters is asked first
 	divided bool   // no one call decides it; see Split
 	places  []int  // of a Split's part: where each charge is in the whole plan
 }
@@ -46,8 +47,13 @@ func (p *Plan) reset() {
 }
 
 // Plan fills p with the counters that the request meets.
-func (e *Engine) Plan(v *source.View, p *Plan) {
+func (e *Engine) Plan(v *source.View, p *Plan) { e.plan(v, p, 0) }
+
+// plan is Plan; turn says which of a key's counters is asked where there are
+// several.
+func (e *Engine) plan(v *source.View, p *Plan, turn uint32) {
 	p.reset()
+	p.turn = turn
 	e.policy.Match(v, func(l *config.Limit) bool {
 		return e.add(v, p, l)
 	})
@@ -145,6 +151,9 @@ func (e *Engine) addVariant(v *source.View, p *Plan, l *config.Limit, va *config
 			continue
 		}
 		p.Charges = append(p.Charges, Charge{Limit: l, Rate: r, Op: op, Cost: cost, keyStart: start, keyEnd: len(p.keys)})
+		if n := len(r.Shards); n > 1 {
+			p.choose(&p.Charges[len(p.Charges)-1], int(p.turn%uint32(n)))
+		}
 		if l.PenaltyUS > 0 {
 			p.guard(start, counter)
 		}

@@ -18,7 +18,7 @@ func (d *Decision) Divided() bool { return d.Plan.divided }
 // Slot is the hash slot of the decision's only call; 0 where there are no slots.
 func (d *Decision) Slot() uint16 {
 	for i := range d.Plan.Charges {
-		if c := &d.Plan.Charges[i]; c.Limit.Scope != config.ScopeGateway {
+		if c := &d.Plan.Charges[i]; !c.Here() {
 			return c.slot
 		}
 	}
@@ -26,7 +26,7 @@ func (d *Decision) Slot() uint16 {
 }
 
 // place finds out where each charge is decided.
-func (e *Engine) place(p *Plan) {
+func (e *Engine) place(p *Plan, t *Turns) {
 	first := -1
 	for i := range p.Charges {
 		c := &p.Charges[i]
@@ -34,13 +34,20 @@ func (e *Engine) place(p *Plan) {
 			p.divided = true
 			continue
 		}
-		if e.policy.Redis.Topology == config.RedisCluster {
+		cluster := e.policy.Redis.Topology == config.RedisCluster
+		if cluster {
 			c.slot = slot.Of(p.Key(i))
+		}
+		if h := c.Limit.Hot; h != nil && h.Local != nil && t != nil && t.Local != nil && t.Local(c.Limit.Index, c.slot) {
+			c.Local, p.divided = true, true
+			continue
 		}
 		if first < 0 {
 			first = i
 		}
-		p.divided = p.divided || c.slot != p.Charges[first].slot
+		// A charge that may move to another slot has a call of its own.
+		moves := cluster && len(p.Charges) > 1 && c.Rate.Shards != nil
+		p.divided = p.divided || moves || c.slot != p.Charges[first].slot
 	}
 }
 
@@ -76,21 +83,21 @@ func (s *Split) Start(whole *Decision) {
 	s.Fallback.become(whole)
 	for i := range whole.Plan.Charges {
 		c := &whole.Plan.Charges[i]
-		if c.Limit.Scope == config.ScopeGateway {
+		if c.Here() {
 			s.part = append(s.part, -1)
 			s.Gateway.Plan.take(&whole.Plan, i)
 			continue
 		}
-		n := s.find(c.slot)
+		n := s.find(c)
 		s.part = append(s.part, n)
 		s.Parts[n].Plan.take(&whole.Plan, i)
 	}
 }
 
-// find returns the place of a slot's part.
-func (s *Split) find(slot uint16) int {
+// find returns the place of the part that a charge is to be in.
+func (s *Split) find(c *Charge) int {
 	for n, p := range s.Parts {
-		if p.Slot() == slot {
+		if p.Slot() == c.slot && !c.moves() && !p.Plan.Charges[0].moves() {
 			return n
 		}
 	}
@@ -104,6 +111,10 @@ func (s *Split) find(slot uint16) int {
 	s.Parts = append(s.Parts, p)
 	return len(s.Parts) - 1
 }
+
+// moves reports whether the charge may go to another slot, and so has a part of
+// its own.
+func (c *Charge) moves() bool { return c.Rate.Shards != nil }
 
 // become makes d an empty part of another decision.
 func (d *Decision) become(whole *Decision) {

@@ -34,10 +34,13 @@ const (
 	ModeLocal  // the gateway's own counters, while Redis can't answer
 	// ModeOverride is a rejection by a run-time override, which asks nobody.
 	ModeOverride
+	ModeLease // Redis charged it in advance
 )
 
 // String is the mode's name in metrics and logs.
-func (m Mode) String() string { return [...]string{"none", "redis", "memory", "local", "override"}[m] }
+func (m Mode) String() string {
+	return [...]string{"none", "redis", "memory", "local", "override", "lease"}[m]
+}
 
 // Verdict is the decision on one request.
 type Verdict struct {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,8 @@ func (g *gateway) call(t *testing.T, r *explain.Request) (words []string, answer
 	return words, req.Answer != nil
 }
 
+var shard = regexp.MustCompile(`\|%s[0-9a-v]\}`)
+
 // What explain says is what the plugin does, for every recipe and many requests.
 func TestExplainAgreesWithThePlugin(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/cookbook/*.yaml")
@@ -190,6 +193,9 @@ func TestExplainAgreesWithThePlugin(t *testing.T) {
 				continue
 			}
 			calls++
+			for i, w := range words { // a worker's turn may be at another of a key's counters
+				words[i] = shard.ReplaceAllString(w, "|%s0}")
+			}
 			if want := flat(got.Call, words[4+len(got.Call.Keys)]); !slices.Equal(words, want) {
 				t.Fatalf("%s, request %d:\nsent      %v\nexplained %v", file, i, words, want)
 			}

@@ -39,6 +39,9 @@ func (r *rates) find(n stored.Name) (l *config.Limit, rate *config.Rate, params 
 	}
 	switch {
 	case n.Suffix == l.Algorithm.Suffix:
+		if _, shard := config.CutShard(n.Values); shard >= 0 && shard < len(rate.Shards) {
+			return l, rate, &rate.Shards[shard]
+		}
 		return l, rate, &rate.Params
 	case n.Suffix == limit.Penalty.Suffix && l.PenaltyUS > 0:
 		return l, rate, &limit.Params{Limit: 1, WindowMS: l.PenaltyUS / 1000}
@@ -75,6 +78,7 @@ func (r *rates) request(l *config.Limit, values string) *explain.Request {
 		return nil
 	}
 	parts := l.Key.Parts()
+	values, _ = config.CutShard(values)
 	escaped := strings.Split(values, "|")
 	if len(parts) != len(escaped) {
 		return req
@@ -124,13 +128,18 @@ func (r *rates) keys(l *config.Limit, given []string) []string {
 			return
 		}
 		for _, f := range forms {
-			k := rate.KeyHead + f + rate.KeyTail
-			if !seen[k] {
-				seen[k] = true
-				out = append(out, k)
+			for i := range max(len(rate.Shards), 1) {
+				name := []byte(rate.KeyHead + f + rate.KeyTail)
+				if rate.Shards != nil {
+					rate.SetShard(name, i)
+				}
+				if k := string(name); !seen[k] {
+					seen[k] = true
+					out = append(out, k)
+				}
 			}
 			if l.PenaltyUS > 0 {
-				k = rate.KeyHead + f + "}:" + limit.Penalty.Suffix
+				k := rate.KeyHead + f + "}:" + limit.Penalty.Suffix
 				if !seen[k] {
 					seen[k] = true
 					out = append(out, k)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sluice/internal/config"
 	"sluice/internal/limit"
 	"sluice/internal/override"
 )
@@ -68,7 +69,13 @@ func (o *Operator) names(t override.Target) []string {
 	var out []string
 	for _, c := range counters {
 		for _, suffix := range []string{l.Algorithm.Suffix, limit.Penalty.Suffix, limit.Pool.Suffix} {
-			out = append(out, o.Prefix+":{"+c+"|"+t.Values+"}:"+suffix)
+			marks := l.ShardMarks()
+			if suffix == limit.Pool.Suffix {
+				marks = []string{""}
+			}
+			for _, mark := range marks {
+				out = append(out, o.Prefix+":{"+c+"|"+t.Values+mark+"}:"+suffix)
+			}
 		}
 	}
 	return out
@@ -164,6 +171,7 @@ func (o *Operator) matcher(t override.Target) matcher {
 	}
 	m.matches = func(k string) bool {
 		counter, vals, ok := o.split(k)
+		vals, _ = config.CutShard(vals)
 		if !ok || t.Keyed && vals != t.Values {
 			return false
 		}

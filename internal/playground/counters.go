@@ -81,7 +81,7 @@ func (c *counters) look(ctx context.Context, p *config.Policy) ([]CounterState, 
 		}
 		states = append(states, CounterState{Limit: l.Name, Name: r.Name, Text: r.Text, Quota: quota(l, r), Top: []Counter{}})
 		for key := range c.known {
-			if len(key) >= len(r.KeyHead)+len(r.KeyTail) && strings.HasPrefix(key, r.KeyHead) && strings.HasSuffix(key, r.KeyTail) {
+			if len(key) >= len(r.KeyHead)+len(r.KeyTail) && strings.HasPrefix(key, r.KeyHead) && isCounter(key, r) {
 				asks = append(asks, ask{key: key, algorithm: l.Algorithm, rate: r, state: len(states) - 1})
 			}
 		}
@@ -130,6 +130,21 @@ func fuller(a, b Counter) int {
 		return 1
 	}
 	return 0
+}
+
+// isCounter reports whether a key ends as a counter of the rate, of whichever shard.
+func isCounter(key string, r *config.Rate) bool {
+	if r.Shards == nil {
+		return strings.HasSuffix(key, r.KeyTail)
+	}
+	for i := range r.Shards {
+		tail := []byte(r.KeyTail)
+		r.SetShard(tail, i)
+		if strings.HasSuffix(key, string(tail)) {
+			return true
+		}
+	}
+	return false
 }
 
 func shownKey(key string, r *config.Rate) string {

@@ -111,6 +111,7 @@ func (c *Config) variant(prefix, algorithm string, without map[int]bool) (*engin
 		}
 		policy.SetHashSecret([]byte(secret))
 	}
+	policy.Cool() // hot fields are about round trips, which there are none of here
 	return engine.New(policy), nil
 }
 

@@ -73,6 +73,7 @@ var parserOnly = map[string]string{
 	"rate-huge":                 "arithmetic",
 	"rate-huge-window":          "arithmetic",
 	"match-big-number":          "numbers beyond 2^53",
+	"hot-together":              "which ways of sparing calls go together, and with what",
 	"key-too-long":              "the length of one source among several",
 	"client-ip-cidr":            "the syntax of an address",
 	"match-cidr":                "the syntax of an address",
