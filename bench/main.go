@@ -133,6 +133,9 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	dir := filepath.Join(root, "build", "bench")
+	if o.soak > 0 {
+		dir += "-soak" // a short run beside it is no trouble
+	}
 	if err := os.RemoveAll(dir); err != nil { // only this run's logs are to be found there
 		return err
 	}

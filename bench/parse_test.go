@@ -129,3 +129,22 @@ func TestDifference(t *testing.T) {
 		t.Errorf("%v us in all", f.cpu())
 	}
 }
+
+func TestParseAb(t *testing.T) {
+	out := `Concurrency Level:      10
+Complete requests:      5000
+Failed requests:        4003
+   (Connect: 1, Receive: 0, Length: 4000, Exceptions: 2)
+Non-2xx responses:      4000
+`
+	got, err := parseAb([]byte(out))
+	if want := (abResult{Requests: 5000, Failed: 3, Refused: 4000}); err != nil || got != want || got.wrong() != 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := parseAb([]byte("Complete requests:      5000\nFailed requests:        0\n")); err != nil || got.wrong() != 4000 {
+		t.Errorf("without a rejection: %+v, %v", got, err)
+	}
+	if _, err := parseAb([]byte("apr_socket_recv: Connection refused (111)")); err == nil {
+		t.Error("no error for a failure")
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // steadySection writes the latencies at constant rate.
@@ -13,7 +14,7 @@ func (r *report) steadySection() {
 		"*Added* is above the table's base row at the same rate, right before or after. Each is the median of the rounds of %v, with the least and the most. "+
 		"A PING is a round trip to Redis by a thread of its own meanwhile.\n", steadyConns, r.options.steady.Length)
 	r.line("The load generator (`bench/load`) runs on the same cores as what it measures, and takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
-		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †.\n",
+		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
 	var rows [][]string
 	for _, t := range r.tables {
@@ -27,6 +28,9 @@ func (r *report) steadySection() {
 			name := row.name
 			if lag.median > lateMS {
 				name += " †"
+			}
+			if slices.ContainsFunc(f, steadyFigures.overloaded) {
+				name += " ‡"
 			}
 			rows = append(rows, []string{
 				name,
@@ -78,6 +82,9 @@ func (r *report) scaleSection() {
 		fmt.Sprintf("%.2f", e.Load.P50), fmt.Sprintf("%.2f", e.Load.P99), fmt.Sprintf("%.2f", e.Load.P999),
 		fmt.Sprintf("%.2f", e.RTT50), fmt.Sprintf("%.2f", e.RTT99), fmt.Sprintf("%.2f", e.Load.Lag),
 	}})
+	if e.Load.Lost > 0 {
+		r.line("**The machine couldn't do this rate: %.1f %% got no answer in time. These figures show nothing.**\n", 100*e.Load.Lost)
+	}
 	r.line("`ab -n %d -c %d` against a limit of %d an hour: %d admitted, %d rejected, %d failed.\n", abRequests, abConcurrency, abLimit, s.Ab.Requests-s.Ab.Refused, s.Ab.Refused, s.Ab.Failed)
 }
 
