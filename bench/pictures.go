@@ -168,6 +168,7 @@ const (
 	pictureWidth = 9 * vg.Inch
 	barHeight    = 20 // points that a row takes
 	barWidth     = 13
+	legendRows   = 3 // that the legend takes, above the first row
 )
 
 // drawn is a picture as SVG; the same figures make the same bytes. Its ground is
@@ -218,11 +219,19 @@ func drawn(p picture, b bars) ([]byte, error) {
 		}
 	}
 	pl.NominalY(names...)
+	// Another font than the one that the layout is made with may be wider: room
+	// between names and bars, and beside the legend.
+	pl.Y.Padding = vg.Points(14)
 	pl.X.Min = 0
-	pl.Legend.Top = false
+	pl.Y.Min = -0.7
+	pl.Y.Max = float64(n) - 0.3
+	if len(b.series) > 1 {
+		pl.Y.Max += legendRows
+	}
+	pl.Legend.Top, pl.Legend.Left = true, true
 	pl.Legend.Padding = vg.Points(2)
-	pl.Legend.XOffs, pl.Legend.YOffs = vg.Points(-6), vg.Points(6)
-	height := vg.Points(float64(n*barHeight + 80))
+	pl.Legend.XOffs = pictureWidth / 3
+	height := vg.Points(float64((n+legendRows)*barHeight + 80))
 	c := vgsvg.New(pictureWidth, height)
 	w, h := c.Size()
 	var ground vg.Path
