@@ -190,7 +190,7 @@ func runSoak(ctx context.Context, b *bed, o options) error {
 	if err != nil {
 		return err
 	}
-	result.Command = shown("go", append([]string{"run", "./bench"}, o.args...))
+	result.Command = shown(append([]string{"run", "./bench"}, o.args...))
 	r := &report{soak: &result}
 	r.soakSection()
 	fmt.Print(r.text.String())

@@ -221,7 +221,7 @@ func drawn(p picture, b bars) ([]byte, error) {
 	pl.NominalY(names...)
 	// Another font than the one that the layout is made with may be wider: room
 	// between names and bars, and beside the legend.
-	pl.Y.Padding = vg.Points(14)
+	pl.Y.Padding = vg.Points(20)
 	pl.X.Min = 0
 	pl.Y.Min = -0.7
 	pl.Y.Max = float64(n) - 0.3

@@ -59,7 +59,7 @@ func (r *report) command() string {
 	if len(r.options.args) == 0 {
 		return "make bench"
 	}
-	return "make build && " + shown("go", append([]string{"run", "./bench"}, r.options.args...))
+	return "make build && " + shown(append([]string{"run", "./bench"}, r.options.args...))
 }
 
 func (r *report) line(format string, args ...any) { fmt.Fprintf(&r.text, format+"\n", args...) }

@@ -12,7 +12,6 @@ import (
 
 	"sluice/bench/load"
 	"sluice/internal/history"
-	"sluice/internal/limit"
 	"sluice/internal/stack"
 )
 
@@ -200,7 +199,7 @@ func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length ti
 			if err != nil {
 				wrong = fmt.Errorf("an admitted answer says %q for when it was decided", text)
 			}
-			times = append(times, history.Admission{At: limit.Micros(at), Cost: 1})
+			times = append(times, history.Admission{At: at, Cost: 1})
 		},
 	})
 	rtt := stop()
