@@ -76,6 +76,12 @@ test-platforms: build ## run the control planes of Istio and Envoy Gateway on wh
 bench: build ## measure beside what people use today, into docs/benchmarks.md
 	go run ./bench $(BENCHFLAGS)
 
+# For example make soak SOAK=2m
+SOAK ?= 30m
+.PHONY: soak
+soak: build ## keep a gateway under load by a million callers for SOAK (30m): memory and latency
+	go run ./bench -soak $(SOAK)
+
 .PHONY: screenshots
 screenshots: build ## take the README's pictures of the page anew
 	go test -count=1 -run '^TestPictures$$' ./internal/playground -args -screenshots $(CURDIR)/docs/images

@@ -9,8 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"sluice/bench/tinywasm"
+	"sluice/internal/emulator"
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 )
@@ -29,6 +34,8 @@ type bed struct {
 	tools tools
 
 	redis       *stack.Redis
+	cluster     *stack.RedisCluster // nil when no row needs it
+	modules     map[string]string   // paths of modules other than the plugin
 	application *stack.Envoy
 	service     *service // nil when no row needs it
 	gateways    map[string]*stack.Envoy
@@ -38,7 +45,7 @@ type bed struct {
 
 // tools are the paths of what is run.
 type tools struct {
-	envoy, redis, wrk, rateLimit string
+	envoy, redis, wrk, ab, rateLimit string
 }
 
 // service is a running envoyproxy/ratelimit.
@@ -74,6 +81,15 @@ func (b *bed) start(ctx context.Context, rows []row) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(rows, func(r row) bool { return r.cluster }) {
+		if b.cluster, err = stack.StartRedisCluster(stack.RedisOptions{Binary: b.tools.redis, Dir: filepath.Join(b.dir, "cluster")}, 3); err != nil {
+			return err
+		}
+		b.stops = append(b.stops, b.cluster.Stop)
+	}
+	if b.modules, err = writeModules(b.dir, rows); err != nil {
+		return err
+	}
 	b.gateways = map[string]*stack.Envoy{}
 	for i, r := range rows {
 		if b.gateways[r.name], err = b.startGateway(ctx, fmt.Sprintf("gateway-%02d", i), r); err != nil {
@@ -92,7 +108,62 @@ func (b *bed) startGateway(ctx context.Context, name string, r row) (*stack.Envo
 	if err != nil {
 		return nil, err
 	}
+	if err := b.ready(ctx, r); err != nil {
+		return nil, err
+	}
 	return e, probe(ctx, e.URL()+"/", r.status)
+}
+
+// redises are the Redis servers that a row uses.
+func (b *bed) redises(r row) []*stack.Redis {
+	if r.cluster {
+		return b.cluster.Nodes
+	}
+	return []*stack.Redis{b.redis}
+}
+
+// ready empties a row's Redis and prepares it.
+func (b *bed) ready(ctx context.Context, r row) error {
+	for _, server := range b.redises(r) {
+		err := withClient(server, func(client *redis.Client) error { return client.FlushAll(ctx).Err() })
+		if err != nil {
+			return err
+		}
+	}
+	if r.prepare == nil {
+		return nil
+	}
+	return withClient(b.redis, func(client *redis.Client) error { return r.prepare(ctx, client) })
+}
+
+// writeModules puts the modules that rows need, other than the plugin, into files.
+func writeModules(dir string, rows []row) (map[string]string, error) {
+	paths := map[string]string{}
+	for _, r := range rows {
+		if r.module == "" || paths[r.module] != "" {
+			continue
+		}
+		var code []byte
+		var err error
+		switch r.module {
+		case handWritten:
+			code = tinywasm.Module(0)
+		case handWritten429:
+			code = tinywasm.Module(rejected)
+		case goNoop:
+			code, err = emulator.Build("sluice/bench/noop")
+		default:
+			err = fmt.Errorf("row %q: there is no module %q", r.name, r.module)
+		}
+		if err != nil {
+			return nil, err
+		}
+		paths[r.module] = filepath.Join(dir, r.module+".wasm")
+		if err := os.WriteFile(paths[r.module], code, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
 }
 
 func (b *bed) envoy(ctx context.Context, name string, c *envoyconfig.Config) (*stack.Envoy, error) {
@@ -149,7 +220,8 @@ func probe(ctx context.Context, url string, want int) error {
 	client := http.Client{Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
 	var err error
-	for range 20 {
+	// An override that rejects is followed within 2 seconds, on a busy machine later.
+	for deadline, n := time.Now().Add(10*time.Second), 0; n < 20 || time.Now().Before(deadline); n++ {
 		var got int
 		if got, err = get(ctx, &client, url); err != nil {
 			break
@@ -158,6 +230,9 @@ func probe(ctx context.Context, url string, want int) error {
 			return nil
 		}
 		err = fmt.Errorf("%s answers %d, not %d", url, got, want)
+		if n >= 20 {
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
 	return err
 }
@@ -183,6 +258,11 @@ func (b *bed) alive() error {
 	procs := []*stack.Process{b.redis.Process(), b.application.Process()}
 	if b.service != nil {
 		procs = append(procs, b.service.proc)
+	}
+	if b.cluster != nil {
+		for _, node := range b.cluster.Nodes {
+			procs = append(procs, node.Process())
+		}
 	}
 	for _, e := range b.gateways {
 		procs = append(procs, e.Process())

@@ -24,14 +24,42 @@ func (b *bed) config(r row) (*envoyconfig.Config, error) {
 	if r.other != nil {
 		r.other(c, b)
 	}
-	if r.policy == "" {
+	if r.cluster {
+		var nodes []string
+		for _, node := range b.cluster.Nodes {
+			nodes = append(nodes, node.Addr)
+		}
+		c.ThroughRedisProxy(nodes, true, "1.9s")
+	}
+	switch {
+	case r.module != "":
+		c.Module(b.modules[r.module])
+		c.Configure("")
+		return c, nil
+	case r.policy == "":
 		c.RemovePlugin()
 		return c, nil
 	}
 	// A decision that times out on a busy machine would look cheap: refuse, and
 	// the row fails.
-	c.Configure(`{"redis":{"cluster":"` + envoyconfig.Pipe + `","timeout":"2s"},"on_error":"deny","limits":[` + r.policy + `]}`)
+	c.Configure(r.configuration())
 	return c, nil
+}
+
+// debugSecret is what a caller of a row with debug says.
+const debugSecret = "bench"
+
+// configuration is the plugin's.
+func (r row) configuration() string {
+	topology := "single"
+	if r.cluster {
+		topology = "cluster"
+	}
+	debug := ""
+	if r.debug {
+		debug = `"debug":{"when":{"header:x-debug":"` + debugSecret + `"}},`
+	}
+	return `{` + debug + `"redis":{"cluster":"` + envoyconfig.Pipe + `","topology":"` + topology + `","timeout":"2s"},"on_error":"deny","limits":[` + r.policy + `]}`
 }
 
 // m is a YAML mapping.
@@ -64,21 +92,23 @@ var (
 	byEndpoint = m{"generic_key": m{"descriptor_key": "endpoint", "descriptor_value": "all"}}
 )
 
+// serviceCluster is the rate-limit service's cluster.
+const serviceCluster = "ratelimit"
+
 func rateLimitService(actions ...m) func(*envoyconfig.Config, *bed) {
 	var limits []any
 	for _, a := range actions {
 		limits = append(limits, m{"actions": []any{a}})
 	}
-	const cluster = "ratelimit"
 	return func(c *envoyconfig.Config, b *bed) {
 		c.AddCluster(m{
-			"name": cluster, "type": "STATIC", "connect_timeout": "1s",
+			"name": serviceCluster, "type": "STATIC", "connect_timeout": "1s",
 			"typed_extension_protocol_options": m{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": m{
 				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 				"explicit_http_config": m{"http2_protocol_options": m{}},
 			}},
 		})
-		c.Endpoint(cluster, b.service.grpc)
+		c.Endpoint(serviceCluster, b.service.grpc)
 		c.InsertFilter(envoyconfig.Plugin, "ratelimit", m{
 			"@type":             "type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit",
 			"domain":            "bench",
@@ -86,7 +116,7 @@ func rateLimitService(actions ...m) func(*envoyconfig.Config, *bed) {
 			"failure_mode_deny": true,
 			"rate_limit_service": m{
 				"transport_api_version": "V3",
-				"grpc_service":          m{"envoy_grpc": m{"cluster_name": cluster}},
+				"grpc_service":          m{"envoy_grpc": m{"cluster_name": serviceCluster}},
 			},
 		})
 		c.Manager(envoyconfig.Gateway, "route_config", m{"virtual_hosts": []any{m{

@@ -36,6 +36,9 @@ func machine(ctx context.Context, t tools, root string) []fact {
 			fact{"Envoy", found(`version: \w+/(\S+)`, said(ctx, t.envoy, "--version"))},
 			fact{"wrk", found(`(\d+\.\d+\.\d+\S*)`, said(ctx, t.wrk, "-v"))})
 	}
+	if t.ab != "" {
+		facts = append(facts, fact{"ab", found(`Version (\S+)`, said(ctx, t.ab, "-V"))})
+	}
 	if t.rateLimit != "" {
 		facts = append(facts, fact{"envoyproxy/ratelimit", stack.RateLimitVersion})
 	}

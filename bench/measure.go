@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/stack"
+	"sluice/internal/stack/envoyconfig"
 )
 
 // figures are one row's in one round. CPU is microseconds a request.
@@ -23,6 +24,8 @@ type figures struct {
 	Commands float64 `json:"commands"`     // Redis commands a request, those inside scripts too
 	Scripts  float64 `json:"script_calls"` // script calls a request
 	RSS      float64 `json:"rss_mb"`       // of the gateway
+	RedisRSS float64 `json:"redis_rss_mb"` // of Redis
+	Conns    float64 `json:"connections"`  // of the gateway to Redis or the service
 	Others   float64 `json:"others_cores"` // cores that programs outside the benchmark used
 }
 
@@ -34,6 +37,18 @@ type plan struct {
 	Rounds int
 	Length time.Duration // of one row in one round
 	Warm   time.Duration // of load before it that isn't measured
+	// Until is when the last round has to be over: a round that wouldn't be is
+	// not begun. The first always is.
+	Until time.Time
+}
+
+// fits says whether another round, as long as those so far, would be over in time.
+func (p plan) fits(done int, start time.Time) bool {
+	if done == 0 || p.Until.IsZero() {
+		return true
+	}
+	each := time.Since(start) / time.Duration(done)
+	return time.Now().Add(each).Before(p.Until)
 }
 
 // measure runs the rounds over all rows and returns each row's figures by name.
@@ -45,7 +60,12 @@ func (b *bed) measure(ctx context.Context, rows []row, p plan, say func(string, 
 	}
 	results := map[string][]figures{}
 	order := slices.Clone(rows)
+	start := time.Now()
 	for round := range p.Rounds {
+		if !p.fits(round, start) {
+			say("there is no time for round %d of %d", round+1, p.Rounds)
+			break
+		}
 		for _, r := range order {
 			f, err := b.one(ctx, r, p, script)
 			if err != nil {
@@ -66,14 +86,24 @@ type used struct {
 	commands commands
 }
 
-func (b *bed) used(ctx context.Context, gateway *stack.Envoy) (used, error) {
+func (b *bed) used(ctx context.Context, r row) (used, error) {
 	var u used
 	var err error
-	if u.commands, err = redisCommands(ctx, b.redis); err != nil {
-		return u, err
+	for _, server := range b.redises(r) {
+		c, err := redisCommands(ctx, server)
+		if err != nil {
+			return u, err
+		}
+		t, err := cpuTime(server.Process().Pid())
+		if err != nil {
+			return u, err
+		}
+		u.commands.total += c.total
+		u.commands.scripts += c.scripts
+		u.redis += t
 	}
 	clocks := map[*stack.Process]*time.Duration{
-		gateway.Process(): &u.envoy, b.redis.Process(): &u.redis, b.application.Process(): &u.application,
+		b.gateways[r.name].Process(): &u.envoy, b.application.Process(): &u.application,
 	}
 	if b.service != nil {
 		clocks[b.service.proc] = &u.service
@@ -91,25 +121,28 @@ func (b *bed) used(ctx context.Context, gateway *stack.Envoy) (used, error) {
 // into their steady state, then the load that counts.
 func (b *bed) one(ctx context.Context, r row, p plan, script string) (figures, error) {
 	gateway := b.gateways[r.name]
-	client := b.redis.Client()
-	defer client.Close()
-	if err := client.FlushAll(ctx).Err(); err != nil {
+	if err := b.ready(ctx, r); err != nil {
 		return figures{}, err
 	}
-	if _, err := runWrk(ctx, b.tools.wrk, script, gateway.URL(), r.keys, p.Warm); err != nil {
+	if r.prepare != nil {
+		if err := probe(ctx, gateway.URL()+"/", r.status); err != nil {
+			return figures{}, fmt.Errorf("row %q: %w", r.name, err)
+		}
+	}
+	if _, err := runWrk(ctx, b.tools.wrk, script, gateway.URL(), r.keys, r.busy(), p.Warm); err != nil {
 		return figures{}, fmt.Errorf("row %q: %w", r.name, err)
 	}
-	before, err := b.used(ctx, gateway)
+	before, err := b.used(ctx, r)
 	if err != nil {
 		return figures{}, err
 	}
 	start := time.Now()
-	l, err := runWrk(ctx, b.tools.wrk, script, gateway.URL(), r.keys, p.Length)
+	l, err := runWrk(ctx, b.tools.wrk, script, gateway.URL(), r.keys, r.busy(), p.Length)
 	if err != nil {
 		return figures{}, fmt.Errorf("row %q: %w", r.name, err)
 	}
 	took := time.Since(start)
-	after, err := b.used(ctx, gateway)
+	after, err := b.used(ctx, r)
 	if err != nil {
 		return figures{}, err
 	}
@@ -121,12 +154,39 @@ func (b *bed) one(ctx context.Context, r row, p plan, script string) (figures, e
 	}
 	f := difference(before, after, l, took)
 	rss, err := memory(gateway.Process().Pid())
+	if err != nil {
+		return f, err
+	}
 	f.RSS = float64(rss) / 1e6
+	for _, server := range b.redises(r) {
+		rss, err := memory(server.Process().Pid())
+		if err != nil {
+			return f, err
+		}
+		f.RedisRSS += float64(rss) / 1e6
+	}
+	f.Conns, err = limiterConnections(ctx, gateway)
 	return f, err
 }
 
+// limiterConnections is how many connections a gateway has to what decides: Redis,
+// the nodes of a cluster, or the rate-limit service.
+func limiterConnections(ctx context.Context, gateway *stack.Envoy) (float64, error) {
+	stats, err := gateway.Admin.StatsLike(ctx, `^cluster\..*\.upstream_cx_active$`)
+	if err != nil {
+		return 0, err
+	}
+	of := func(cluster string) float64 {
+		return stats.Sum("envoy_cluster_upstream_cx_active", map[string]string{"envoy_cluster_name": cluster})
+	}
+	if n := of(envoyconfig.ProxyNodes); n > 0 {
+		return n, nil // what goes to redis_tcp stays inside Envoy then
+	}
+	return of(envoyconfig.RedisTCP) + of(serviceCluster), nil
+}
+
 // difference is what a load of took seconds cost a request.
-func difference(before, after used, l load, took time.Duration) figures {
+func difference(before, after used, l wrkLoad, took time.Duration) figures {
 	n := float64(l.Requests)
 	each := func(a, b time.Duration) float64 { return float64((b - a).Nanoseconds()) / 1e3 / n }
 	ours := after.envoy - before.envoy + after.redis - before.redis + after.service - before.service +

@@ -47,7 +47,7 @@ func runMicros(ctx context.Context, root string, length time.Duration, say func(
 	var results []microResult
 	for _, m := range micros {
 		args := []string{"test", "-run", "^$", "-bench", m.pattern, "-benchmem", "-benchtime", length.String(), m.pkg}
-		result := microResult{micro: m, command: shown("go", args)}
+		result := microResult{micro: m, command: shown(args)}
 		say("%s", result.command)
 		text, err := goTest(ctx, root, args)
 		if err != nil {
@@ -69,14 +69,14 @@ func goTest(ctx context.Context, root string, args []string) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", shown("go", args), err, out.Bytes())
+		return "", fmt.Errorf("%s: %w\n%s", shown(args), err, out.Bytes())
 	}
 	return out.String(), nil
 }
 
-// shown is a command as a person types it.
-func shown(name string, args []string) string {
-	parts := []string{name}
+// shown is a command of go as a person types it.
+func shown(args []string) string {
+	parts := []string{"go"}
 	for _, a := range args {
 		if strings.ContainsAny(a, "^$*| ") {
 			a = "'" + a + "'"

@@ -14,7 +14,7 @@ func TestParseWrk(t *testing.T) {
 {"requests":16734,"us":1002003,"broken":1,"refused":2,"p50":1680,"p99":3070,"p999":4100,"max":9000}
 `
 	got, err := parseWrk([]byte(out))
-	want := load{Requests: 16734, Micros: 1002003, Broken: 1, Refused: 2, P50: 1680, P99: 3070, P999: 4100, Max: 9000}
+	want := wrkLoad{Requests: 16734, Micros: 1002003, Broken: 1, Refused: 2, P50: 1680, P99: 3070, P999: 4100, Max: 9000}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -31,16 +31,16 @@ func TestLoadCheck(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		row  row
-		load load
+		load wrkLoad
 		good bool
 	}{
-		{"all admitted", ok, load{Requests: 1000}, true},
-		{"one refused", ok, load{Requests: 1000, Refused: 1}, false},
-		{"a broken connection", ok, load{Requests: 1000, Broken: 1}, false},
-		{"nothing", ok, load{}, false},
-		{"all rejected", limited, load{Requests: 1000, Refused: 1000}, true},
-		{"a window that turned", limited, load{Requests: 1000, Refused: 990}, true},
-		{"half rejected", limited, load{Requests: 1000, Refused: 500}, false},
+		{"all admitted", ok, wrkLoad{Requests: 1000}, true},
+		{"one refused", ok, wrkLoad{Requests: 1000, Refused: 1}, false},
+		{"a broken connection", ok, wrkLoad{Requests: 1000, Broken: 1}, false},
+		{"nothing", ok, wrkLoad{}, false},
+		{"all rejected", limited, wrkLoad{Requests: 1000, Refused: 1000}, true},
+		{"a window that turned", limited, wrkLoad{Requests: 1000, Refused: 990}, true},
+		{"half rejected", limited, wrkLoad{Requests: 1000, Refused: 500}, false},
 	} {
 		if err := c.load.check(c.row); (err == nil) != c.good {
 			t.Errorf("%s: %v", c.name, err)
@@ -120,12 +120,31 @@ func TestDifference(t *testing.T) {
 	before := used{envoy: time.Second, redis: time.Second, busy: 10 * time.Second, commands: commands{100, 10}}
 	after := used{envoy: 1100 * time.Millisecond, redis: 1010 * time.Millisecond, service: time.Millisecond,
 		busy: 12 * time.Second, commands: commands{8100, 2010}}
-	f := difference(before, after, load{Requests: 2000, Micros: 500_000, P50: 1500, cpu: 389 * time.Millisecond}, time.Second)
+	f := difference(before, after, wrkLoad{Requests: 2000, Micros: 500_000, P50: 1500, cpu: 389 * time.Millisecond}, time.Second)
 	want := figures{RPS: 4000, P50: 1.5, Envoy: 50, Redis: 5, Service: 0.5, Commands: 4, Scripts: 1, Others: 1.5}
 	if d := cmp.Diff(want, f); d != "" {
 		t.Error(d)
 	}
 	if f.cpu() != 55.5 {
 		t.Errorf("%v us in all", f.cpu())
+	}
+}
+
+func TestParseAb(t *testing.T) {
+	out := `Concurrency Level:      10
+Complete requests:      5000
+Failed requests:        4003
+   (Connect: 1, Receive: 0, Length: 4000, Exceptions: 2)
+Non-2xx responses:      4000
+`
+	got, err := parseAb([]byte(out))
+	if want := (abResult{Requests: 5000, Failed: 3, Refused: 4000}); err != nil || got != want || got.wrong() != 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := parseAb([]byte("Complete requests:      5000\nFailed requests:        0\n")); err != nil || got.wrong() != 4000 {
+		t.Errorf("without a rejection: %+v, %v", got, err)
+	}
+	if _, err := parseAb([]byte("apr_socket_recv: Connection refused (111)")); err == nil {
+		t.Error("no error for a failure")
 	}
 }

@@ -11,7 +11,11 @@ type report struct {
 	options options
 	facts   []fact
 	tables  []table
-	figures map[string][]figures // by row
+	root    string
+	figures map[string][]figures       // by row
+	steady  map[string][]steadyFigures // by row
+	scale   *scaleResult               // nil when it wasn't measured
+	soak    *soakResult                // nil when there is none
 	ways    []wayResult
 	micros  []microResult
 	took    time.Duration
@@ -30,9 +34,17 @@ func (r *report) markdown() string {
 		r.line("- %s: %s", f.name, f.value)
 	}
 	r.line("")
+	r.targetSection()
 	if len(r.figures) > 0 {
 		r.gateways()
 	}
+	if len(r.steady) > 0 {
+		r.steadySection()
+	}
+	if r.scale != nil {
+		r.scaleSection()
+	}
+	r.soakSection()
 	if len(r.ways) > 0 {
 		r.comparison()
 	}
@@ -47,7 +59,7 @@ func (r *report) command() string {
 	if len(r.options.args) == 0 {
 		return "make bench"
 	}
-	return "make build && " + shown("go", append([]string{"run", "./bench"}, r.options.args...))
+	return "make build && " + shown(append([]string{"run", "./bench"}, r.options.args...))
 }
 
 func (r *report) line(format string, args ...any) { fmt.Fprintf(&r.text, format+"\n", args...) }

@@ -16,11 +16,11 @@ import (
 //go:embed load.lua
 var loadLua []byte
 
-// connections is how many requests are always under way.
+// connections is how many requests are always under way, where a row says nothing else.
 const connections = 32
 
-// load is what wrk tells: load.lua writes it. Times are microseconds.
-type load struct {
+// wrkLoad is what wrk tells: load.lua writes it. Times are microseconds.
+type wrkLoad struct {
 	Requests int64 `json:"requests"`
 	Micros   int64 `json:"us"`      // how long it took
 	Broken   int64 `json:"broken"`  // connections and requests that failed
@@ -34,7 +34,7 @@ type load struct {
 }
 
 // check reports why a load's answers aren't those that a row is about.
-func (l load) check(r row) error {
+func (l wrkLoad) check(r row) error {
 	// A window that turns lets the limit of 10 through once.
 	const turned = 20
 	switch {
@@ -56,16 +56,16 @@ func writeScript(dir string) (path string, err error) {
 	return path, os.WriteFile(path, loadLua, 0o644)
 }
 
-// runWrk sends requests to url for a time, whole seconds, from keys callers.
-func runWrk(ctx context.Context, wrk, script, url string, keys int, length time.Duration) (load, error) {
+// runWrk sends requests to url for a time, whole seconds, argument is the script's own.
+func runWrk(ctx context.Context, wrk, script, url string, argument, conns int, length time.Duration) (wrkLoad, error) {
 	ctx, cancel := context.WithTimeout(ctx, length+20*time.Second)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, wrk, "-t1", "-c"+strconv.Itoa(connections), "-d"+strconv.Itoa(int(length.Seconds()))+"s",
-		"--timeout", "5s", "-s", script, url+"/", "--", strconv.Itoa(keys))
+	cmd := exec.CommandContext(ctx, wrk, "-t1", "-c"+strconv.Itoa(conns), "-d"+strconv.Itoa(int(length.Seconds()))+"s",
+		"--timeout", "5s", "-s", script, url+"/", "--", strconv.Itoa(argument))
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return load{}, fmt.Errorf("wrk: %w: %s%s", err, out.Bytes(), errs.Bytes())
+		return wrkLoad{}, fmt.Errorf("wrk: %w: %s%s", err, out.Bytes(), errs.Bytes())
 	}
 	l, err := parseWrk(out.Bytes())
 	l.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -73,16 +73,16 @@ func runWrk(ctx context.Context, wrk, script, url string, keys int, length time.
 }
 
 // parseWrk finds the line of load.lua in what wrk printed.
-func parseWrk(out []byte) (load, error) {
+func parseWrk(out []byte) (wrkLoad, error) {
 	for line := range bytes.Lines(out) {
 		if !bytes.HasPrefix(line, []byte("{")) {
 			continue
 		}
-		var l load
+		var l wrkLoad
 		if err := json.Unmarshal(line, &l); err != nil {
-			return load{}, fmt.Errorf("wrk's figures: %w", err)
+			return wrkLoad{}, fmt.Errorf("wrk's figures: %w", err)
 		}
 		return l, nil
 	}
-	return load{}, fmt.Errorf("wrk printed no figures:\n%s", out)
+	return wrkLoad{}, fmt.Errorf("wrk printed no figures:\n%s", out)
 }

@@ -1,0 +1,7 @@
+//go:build !(wasip1 && tinygo && gc)
+
+// Command noop is a module that does nothing: see main.go, which is built for
+// proxies only.
+package main
+
+func main() { panic("this is a module for a proxy; the benchmarks build it") }
