@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 	}
 	out, err := sluice(t, "explain", file, "/x", "--jwt-payload", `{"plan": "gold", "sub": "u7"}`, "--json")
 	var x explain.Explanation
-	if jsonErr := json.Unmarshal([]byte(out), &x); err != nil || jsonErr != nil || len(x.Limits) != 3 || !x.Limits[2].Applies || x.Call.Keys[1] != "rl:{plan|u7}:log1" {
+	if jsonErr := json.Unmarshal([]byte(out), &x); err != nil || jsonErr != nil || len(x.Limits) != 3 || !x.Limits[2].Applies || x.Calls[0].Keys[1] != "rl:{plan|u7}:log1" {
 		t.Errorf("%v %v\n%s", err, jsonErr, out)
 	}
 	payload := write(t, "payload.json", `prov={"plan": "gold", "sub": "u8"}`)
