@@ -25,7 +25,7 @@ type Options struct {
 	Policy *config.Policy // nil: keys are shown as far as they tell themselves
 	// Engine is of the Policy, with the overrides at run time; nil for none.
 	Engine *engine.Engine
-	Prefix string         // of the keys
+	Prefix string // of the keys
 	// Pattern, as SCAN knows them, picks whole keys; Limit picks those of a limit.
 	// "" picks all.
 	Pattern, Limit string

@@ -15,7 +15,7 @@ import (
 // rates finds the limit and the rate behind a key.
 type rates struct {
 	policy   *config.Policy
-	engine   *engine.Engine // with the overrides at run time; nil for none
+	engine   *engine.Engine           // with the overrides at run time; nil for none
 	counters map[string]*config.Limit // by config.Rate.Counter
 }
 
