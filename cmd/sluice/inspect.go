@@ -122,7 +122,7 @@ func (in *inspection) run(cmd *cobra.Command, args []string) error {
 	}
 	report.Overrides = inspect.Overrides(f)
 	if note != "" {
-		report.Unseen = append(report.Unseen, note)
+		report.Notes = append(report.Notes, note)
 	}
 	if in.asJSON {
 		return printJSON(cmd.OutOrStdout(), report)
@@ -194,11 +194,10 @@ func (in *inspection) print(p *printer, r *inspect.Report) {
 		printOverrides(p, r.Overrides)
 	}
 	for _, c := range r.Unseen {
-		if strings.Contains(c, ": ") {
-			p.line("note: %s", safe(c))
-			continue
-		}
 		p.line("note: this user may not run %s, so what it shows is missing here", c)
+	}
+	for _, n := range r.Notes {
+		p.line("note: %s", safe(n))
 	}
 }
 

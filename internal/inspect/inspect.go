@@ -48,6 +48,8 @@ type Report struct {
 	Overrides []Override `json:"overrides,omitempty"`
 	// Unseen says what this user may not look at.
 	Unseen []string `json:"unseen,omitempty"`
+	// Notes are what else a reader has to know.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Override is an override at run time.
