@@ -56,10 +56,10 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// count makes the calls of n requests.
-func count(t *testing.T, rdb *redis.Client, text string, n int, headers ...string) {
+// count makes the calls of n requests to orderLimits.
+func count(t *testing.T, rdb *redis.Client, n int, headers ...string) {
 	t.Helper()
-	policy, problems := yamlconfig.Parse([]byte(text))
+	policy, problems := yamlconfig.Parse([]byte(orderLimits))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -100,8 +100,8 @@ func TestWhoIsLimitedNow(t *testing.T) {
 	rdb := server.Client()
 	defer rdb.Close()
 	file := write(t, "limits.yaml", orderLimits)
-	count(t, rdb, orderLimits, 3, "x-user-id", "u1")
-	count(t, rdb, orderLimits, 1, "x-user-id", "u2")
+	count(t, rdb, 3, "x-user-id", "u1")
+	count(t, rdb, 1, "x-user-id", "u2")
 	out, err := sluice(t, "explain", file, "/api/order", "-H", "x-user-id: u1", "--redis", server.Addr)
 	if err != nil || !strings.Contains(out, "rejected by per-user; Retry-After: ") {
 		t.Errorf("%v\n%s", err, out)

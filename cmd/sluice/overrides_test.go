@@ -17,8 +17,8 @@ func TestOverridesAreShown(t *testing.T) {
 	rdb := server.Client()
 	defer rdb.Close()
 	file := write(t, "limits.yaml", orderLimits)
-	count(t, rdb, orderLimits, 3, "x-user-id", "u1")
-	count(t, rdb, orderLimits, 1, "x-user-id", "u2")
+	count(t, rdb, 3, "x-user-id", "u1")
+	count(t, rdb, 1, "x-user-id", "u2")
 	must := func(args ...string) string {
 		t.Helper()
 		out, err := sluice(t, append(args, "--redis", server.Addr)...)

@@ -13,9 +13,9 @@ func init() {
 		Algorithm: limit.Pool,
 		Type:      "string",
 		ArgNames:  []string{"units", "until_ms"},
-		Valid:     func(v *Value) bool { _, _, ok := pool(v); return ok },
+		Valid:     func(v *Value) bool { _, ok := pool(v); return ok },
 		Args: func(v *Value) []int64 {
-			till, _, _ := pool(v)
+			till, _ := pool(v)
 			return []int64{anyMember, till}
 		},
 		// A pool ends with the override that opened it.
@@ -24,16 +24,15 @@ func init() {
 	})
 }
 
-// pool reads when a pool ends, ms since the epoch, and what was spent of it.
-func pool(v *Value) (till, spent int64, ok bool) {
+// pool reads when a pool ends, ms since the epoch.
+func pool(v *Value) (till int64, ok bool) {
 	a, b, ok := strings.Cut(string(v.Head), " ")
 	if !ok || !isNumber(a) || !isNumber(b) {
-		return 0, 0, false
+		return 0, false
 	}
 	till, err := strconv.ParseInt(a, 10, 64)
 	if err != nil || till < 1 || till > limit.MaxUntilMS {
-		return 0, 0, false
+		return 0, false
 	}
-	spent, err = strconv.ParseInt(b, 10, 64)
-	return till, spent, err == nil
+	return till, true
 }
