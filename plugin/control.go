@@ -136,6 +136,10 @@ func (p polled) Done(reply redisproto.Value, err error) {
 		c.failed()
 		return
 	}
+	if reply.Kind == redisproto.Error && passes(reply.ErrorCode()) {
+		c.failed()
+		return
+	}
 	if reply.Kind == redisproto.Error {
 		c.skew.unknown = !c.measured
 		w.metrics.overrideErrors.add(1)
@@ -166,6 +170,16 @@ func (p polled) Done(reply redisproto.Value, err error) {
 		c.apply(true)
 		c.tell(reply.Elems[2].Int)
 	}
+}
+
+// passes reports whether an error reply is of a Redis that is changing its master,
+// loading or out of the proxy's reach: that says nothing about overrides.
+func passes(code string) bool {
+	switch code {
+	case redisproto.CodeLoading, redisproto.CodeMasterDown, redisproto.CodeClusterDown, redisproto.CodeTryAgain, redisproto.CodeUpstream:
+		return true
+	}
+	return false
 }
 
 // digestOfNone is the digest of an empty list.

@@ -425,6 +425,39 @@ func TestOneWorkerPollsAndAllKnow(t *testing.T) {
 	}
 }
 
+// A failover is no fault of the overrides': nothing is counted or logged, what was
+// known holds, and the next tick asks again.
+func TestPollsDuringAFailover(t *testing.T) {
+	r := newRig(t, callerLimit).controlled()
+	o := newOperator(r.host)
+	o.put("a", "block", 60_000)
+	r.poll(o)
+	before := len(r.host.Logs)
+	for _, reply := range []string{
+		"-LOADING Redis is loading the dataset in memory\r\n", "-MASTERDOWN Link with MASTER is down\r\n",
+		"-CLUSTERDOWN Hash slot not served\r\n", "-upstream failure\r\n",
+	} {
+		r.tick(1000)
+		sent := 0
+		for _, cmd := range r.sent() {
+			if cmd[0] == "EVAL" && strings.HasSuffix(cmd[3], ":{sluice}:set1") {
+				sent++
+				r.reply([]byte(reply))
+			}
+		}
+		if sent != 1 {
+			t.Fatalf("%d polls before %q", sent, reply)
+		}
+	}
+	if n := r.host.Metrics.Value("sluice_override_errors_total"); n != 0 || len(r.host.Logs) != before {
+		t.Errorf("%d errors counted, logs %v", n, r.host.Logs[before:])
+	}
+	if x := r.request(get("/", "x-u", "u")...); x.req.Answer == nil {
+		t.Error("the block is forgotten")
+	}
+	r.poll(o)
+}
+
 func TestHostilePollReplies(t *testing.T) {
 	r := newRig(t, callerLimit).controlled()
 	sha := strings.Repeat("a", 40)

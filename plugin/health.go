@@ -29,31 +29,42 @@ func (w *worker) report(l *lane, now int64, f engine.Failure) {
 	w.noteBreaker(l, now, was)
 }
 
-// noteBreaker counts and logs that the lane's breaker opened or closed.
+// noteBreaker counts that the lane's breaker opened or closed, and has it logged.
 func (w *worker) noteBreaker(l *lane, now int64, was bool) {
 	is := l.breaker.IsOpen()
 	if is == was {
 		return
 	}
-	log := func(level host.Level, kind, text string) {
-		// A cluster's lanes open and close one by one.
-		if len(w.lanes) == 1 || w.logs.allow(now, kind) {
-			w.host.Log(level, text)
-		}
-	}
 	if is {
 		w.metrics.breakerOpen.add(1)
-		log(host.Warn, "breaker opened", "sluice: Redis failed several times in a row: requests follow on_error at once until it answers again")
 		w.tick(min(w.tickMS, probeTickMS))
-		return
+	} else {
+		w.metrics.breakerOpen.add(-1)
 	}
-	w.metrics.breakerOpen.add(-1)
-	log(host.Info, "breaker closed", "sluice: Redis answers again")
+	w.tellBreaker(now)
+}
+
+// tellBreaker logs that Redis fails or answers again, where the last line says
+// otherwise. A Redis that comes and goes gets a line of each kind in five seconds;
+// what was held back is said by a later tick, unless it is over by then, so that
+// the last line is true. In a cluster it is about all nodes together: the shares
+// of slots open and close one by one.
+func (w *worker) tellBreaker(now int64) {
+	switch open := w.anyOpen(); {
+	case open == w.toldOpen:
+	case open && w.logs.allow(now, "breaker opened"):
+		w.toldOpen = true
+		w.host.Log(host.Warn, "sluice: Redis failed several times in a row: requests follow on_error at once until it answers again")
+	case !open && w.logs.allow(now, "breaker closed"):
+		w.toldOpen = false
+		w.host.Log(host.Info, "sluice: Redis answers again")
+	}
 }
 
 // probe sends the breakers' probes when their time has come. No request waits
 // for them.
 func (w *worker) probe(now int64) {
+	w.tellBreaker(now)
 	for i := range w.lanes {
 		l := &w.lanes[i]
 		was := l.breaker.IsOpen()

@@ -38,6 +38,7 @@ type worker struct {
 	metrics  metrics
 	answers  answers
 	logs     throttle
+	toldOpen bool // the last line about a breaker says that Redis fails
 	memory   engine.Memory
 	control  *control
 	fallback *fallback           // nil where this gateway counts for no limit

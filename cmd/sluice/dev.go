@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -74,10 +75,10 @@ one, and the command says so.
 }
 
 func (d *dev) run(ctx context.Context) error {
+	defer d.stopAll()
 	if err := d.prepare(); err != nil {
 		return err
 	}
-	defer d.stopAll()
 	if err := d.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = nil // Ctrl-C came first, and this is what it broke
@@ -121,6 +122,35 @@ func (d *dev) start(ctx context.Context) error {
 	return nil
 }
 
+// claimLogs takes a folder for logs that no other sluice dev has: there Envoy watches
+// a file for the plugin's configuration.
+func (d *dev) claimLogs(root string) error {
+	given := d.logs != ""
+	if !given {
+		d.logs = filepath.Join(root, "build", "dev")
+	}
+	first, err := filepath.Abs(d.logs)
+	if err != nil {
+		return err
+	}
+	d.logs = first
+	for n := 2; ; n++ {
+		release, err := stack.Claim(d.logs)
+		if err == nil {
+			d.stop = append(d.stop, release)
+			return nil
+		}
+		if !errors.Is(err, stack.ErrInUse) {
+			return fmt.Errorf("the folder for logs: %w", err)
+		}
+		if given || n > 9 {
+			return fmt.Errorf("another sluice dev runs with the folder %s: give another one with --logs", shown(d.logs))
+		}
+		d.logs = first + "-" + strconv.Itoa(n)
+		d.say("another sluice dev runs here: logs go to %s", shown(d.logs))
+	}
+}
+
 // prepare finds the files that are needed and reads the configuration.
 func (d *dev) prepare() error {
 	root, err := stack.Root()
@@ -136,10 +166,7 @@ func (d *dev) prepare() error {
 			return fmt.Errorf("the compiled plugin %s isn't there: run make build", stack.ModulePath)
 		}
 	}
-	if d.logs == "" {
-		d.logs = filepath.Join(root, "build", "dev")
-	}
-	if d.logs, err = filepath.Abs(d.logs); err != nil {
+	if err := d.claimLogs(root); err != nil {
 		return err
 	}
 	d.ownExample = d.ownExample && d.limitsFile == ""
@@ -155,14 +182,24 @@ func (d *dev) prepare() error {
 	return d.configure()
 }
 
-// startEnvoy starts Envoy on ports that are free.
+// envoyTries is how often Envoy is started, each time on ports that are free then.
+const envoyTries = 3
+
+// startEnvoy starts Envoy on ports that are free, and that no other program shares.
 func (d *dev) startEnvoy(ctx context.Context, binary string) (*stack.Envoy, error) {
+	d.config.OwnPorts()
 	envoy, err := d.tryEnvoy(ctx, binary)
-	if errors.Is(err, stack.ErrPortTaken) {
+	for range envoyTries - 1 {
+		if !errors.Is(err, stack.ErrPortTaken) {
+			break
+		}
 		envoy, err = d.tryEnvoy(ctx, binary) // another program was faster
 	}
 	var ended *stack.EndedError
-	if errors.As(err, &ended) {
+	switch {
+	case errors.Is(err, stack.ErrPortTaken):
+		return nil, fmt.Errorf("ports were taken by other programs %d times while Envoy started: try again: %w", envoyTries, err)
+	case errors.As(err, &ended):
 		return nil, refusedError{err}
 	}
 	if err != nil {

@@ -44,8 +44,9 @@ func newExplain() *cobra.Command {
 		Use:   "explain FILE [curl] URL",
 		Short: "Say which limits a request meets, and with --redis what it would be told now",
 		Long: `Says which limits of a configuration match a request and why the others don't,
-the counters' keys in Redis, their rates after overrides, and the one script call
-that the plugin would make. It asks the plugin's own engine and needs no server.
+the counters' keys, their rates after overrides, and the script call that the plugin
+would make: in a cluster one for each hash slot, and none for what a gateway counts
+by itself. It asks the plugin's own engine and needs no server.
 
 The request is written as for curl: a command copied from somewhere may follow
 FILE as it is. What curl can't say has flags of its own: --ip, --route,
@@ -53,7 +54,8 @@ FILE as it is. What curl can't say has flags of its own: --ip, --route,
 
 With --redis it also asks Redis, by the script that decides but without charging
 anything: how full each counter is, whether the request would be rejected now, by
-which limit, and for how long.
+which limit, and for how long; and which overrides that were set at run time hold
+for it, and until when.
 
 ` + exitCodes,
 		Example: `  sluice explain sluice.yaml -X POST /api/order -H 'x-user-id: u1' --ip 1.2.3.4
@@ -71,12 +73,15 @@ which limit, and for how long.
 				return usageError{err}
 			}
 			hashed := setHashSecret(policy)
-			x := explain.Explain(engine.New(policy), r, time.Now().UnixMicro())
-			if cmd.Flags().Changed("redis") {
+			var x *explain.Explanation
+			note := ""
+			if !cmd.Flags().Changed("redis") {
+				x = explain.Explain(engine.New(policy), r, time.Now().UnixMicro())
+			} else {
 				if !hashed {
 					return fmt.Errorf("keys are hashed with the secret in %s, which is empty here: set it as the gateways have it", policy.HashSecretEnv)
 				}
-				if err := ask(cmd, &flags, policy, x); err != nil {
+				if x, note, err = ask(cmd, &flags, policy, r); err != nil {
 					return err
 				}
 			}
@@ -88,6 +93,9 @@ which limit, and for how long.
 				p.line("%s %s is empty here, so the keys shown aren't those of the gateways.", p.style(yellow, "Note:"), policy.HashSecretEnv)
 			}
 			printExplanation(p, x)
+			if note != "" {
+				p.line("%s %s", p.style(yellow, "Note:"), safe(note))
+			}
 			return nil
 		},
 	}
@@ -305,16 +313,22 @@ func readJWT(text string) (key string, payload map[string]any, err error) {
 	return key, payload, nil
 }
 
-// ask adds what Redis says.
-func ask(cmd *cobra.Command, flags *redisclient.Flags, policy *config.Policy, x *explain.Explanation) error {
+// ask explains a request under the overrides that hold now, and adds what Redis
+// says of it. note is what else to know.
+func ask(cmd *cobra.Command, flags *redisclient.Flags, policy *config.Policy, r *explain.Request) (x *explain.Explanation, note string, err error) {
 	flags.Fill(redisDefaults(policy))
 	rdb, err := flags.Connect(cmd.Context())
 	if err != nil {
-		return redisError(flags, err)
+		return nil, "", redisError(flags, err)
 	}
 	defer rdb.Close()
-	if err := x.Ask(cmd.Context(), look.New(rdb), flags.Cluster); err != nil {
-		return redisError(flags, err)
+	f, note, err := inForce(cmd.Context(), rdb, policy, policy.Redis.Prefix)
+	if err != nil {
+		return nil, "", redisError(flags, err)
 	}
-	return nil
+	x = explain.Explain(f.Engine, r, f.Now.UnixMicro())
+	if err := x.Ask(cmd.Context(), look.New(rdb), flags.Cluster); err != nil {
+		return nil, "", redisError(flags, err)
+	}
+	return x, note, nil
 }

@@ -18,23 +18,31 @@ func printExplanation(p *printer, x *explain.Explanation) {
 		p.line("The configuration has no limits.")
 		return
 	}
+	nowMS := time.Now().UnixMilli()
+	if x.Live != nil {
+		nowMS = x.Live.AtUS / 1000
+	}
 	for i := range x.Limits {
-		printLimit(p, &x.Limits[i])
+		printLimit(p, &x.Limits[i], nowMS)
 	}
 	switch {
 	case x.RefusedBy != "":
 		p.line("\n%s: %s refuses the request (400, code MISSING_KEY); Redis isn't asked", p.style(red, "refused"), x.RefusedBy)
-	case x.Call == nil:
+	case x.BlockedBy != "":
+		p.line("\n%s: an override of %s blocks the request; Redis isn't asked", p.style(red, "rejected"), x.BlockedBy)
+	case len(x.Calls) == 0 && x.OnlyGateway():
+		p.line("\nEach gateway decides by itself; Redis isn't asked")
+	case len(x.Calls) == 0:
 		p.line("\n%s: no limit has a word; Redis isn't asked", p.style(green, "admitted"))
 	default:
-		printCall(p, x.Call)
+		printCalls(p, x.Calls)
 	}
 	if x.Live != nil {
 		printLive(p, x.Live)
 	}
 }
 
-func printLimit(p *printer, l *explain.Limit) {
+func printLimit(p *printer, l *explain.Limit, nowMS int64) {
 	name := l.Name
 	switch {
 	case !l.Applies:
@@ -42,9 +50,15 @@ func printLimit(p *printer, l *explain.Limit) {
 		return
 	case l.Why != "":
 		p.line("  %s %s: %s", p.style(yellow, "~"), name, safe(l.Why))
+		if l.RunTime != nil {
+			p.line("      %s", runTime(l.RunTime, nowMS))
+		}
 		return
 	}
 	p.line("  %s %s: applies", p.style(green, "+"), name)
+	if l.RunTime != nil {
+		p.line("      %s", runTime(l.RunTime, nowMS))
+	}
 	for _, c := range l.Counters {
 		rate := c.Rate
 		if l.Override >= 0 && c.Rate != "penalty" {
@@ -55,6 +69,10 @@ func printLimit(p *printer, l *explain.Limit) {
 			cost = "cost 0: looks for room, charges nothing"
 		}
 		p.line("      %s, %s, %s, %s", rate, c.Algorithm, c.Op, cost)
+		if c.Gateway {
+			p.line("      counted in each gateway under %s, not in Redis", safe(c.Key))
+			continue
+		}
 		p.line("      key %s", safe(c.Key))
 	}
 	for _, n := range l.Notes {
@@ -62,11 +80,20 @@ func printLimit(p *printer, l *explain.Limit) {
 	}
 }
 
-func printCall(p *printer, c *explain.Call) {
-	if c.Slots > 1 {
-		p.line("\n%d calls to Redis, one for each hash slot of the cluster; as one call it would be:", c.Slots)
-	} else {
+func printCalls(p *printer, calls []*explain.Call) {
+	if len(calls) == 1 {
 		p.line("\nOne call to Redis:")
+	} else {
+		p.line("\n%d calls to Redis at once, one for each hash slot of the cluster:", len(calls))
+	}
+	for _, c := range calls {
+		printCall(p, c)
+	}
+}
+
+func printCall(p *printer, c *explain.Call) {
+	if c.Slot != nil {
+		p.line("  hash slot %d", *c.Slot)
 	}
 	p.line("  EVALSHA %s %d", c.SHA, len(c.Keys))
 	for i, k := range c.Keys {
@@ -94,16 +121,9 @@ func printCall(p *printer, c *explain.Call) {
 
 func printLive(p *printer, l *explain.Live) {
 	at := time.UnixMicro(l.AtUS).UTC().Format("2006-01-02 15:04:05.000 UTC")
-	p.line("\nIn Redis at %s (nothing was charged to find out):", at)
-	rows := [][]string{{"COUNTER", "USED", "LEFT", "MORE IN", "THIS REQUEST"}}
-	for _, c := range l.Counters {
-		word := "admits"
-		if c.Rejects {
-			word = "rejects"
-		}
-		rows = append(rows, []string{c.Name, fmt.Sprint(c.Current), fmt.Sprint(c.Remaining), wait(c.ResetMS), word})
+	if len(l.Counters) > 0 {
+		printCounters(p, l, at)
 	}
-	p.table("  ", rows)
 	switch {
 	case l.Outcome == "rejected" && !l.WaitingHelps:
 		p.line("  %s by %s; waiting doesn't help: the request costs more than the limit has", p.style(red, "rejected"), l.Limit)
@@ -114,6 +134,19 @@ func printLive(p *printer, l *explain.Live) {
 	default:
 		p.line("  %s", p.style(green, l.Outcome))
 	}
+}
+
+func printCounters(p *printer, l *explain.Live, at string) {
+	p.line("\nIn Redis at %s (nothing was charged to find out):", at)
+	rows := [][]string{{"COUNTER", "USED", "LEFT", "MORE IN", "THIS REQUEST"}}
+	for _, c := range l.Counters {
+		word := "admits"
+		if c.Rejects {
+			word = "rejects"
+		}
+		rows = append(rows, []string{c.Name, fmt.Sprint(c.Current), fmt.Sprint(c.Remaining), wait(c.ResetMS), word})
+	}
+	p.table("  ", rows)
 }
 
 // wait is a time in ms as people say it.

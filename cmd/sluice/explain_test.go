@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 	}
 	out, err := sluice(t, "explain", file, "/x", "--jwt-payload", `{"plan": "gold", "sub": "u7"}`, "--json")
 	var x explain.Explanation
-	if jsonErr := json.Unmarshal([]byte(out), &x); err != nil || jsonErr != nil || len(x.Limits) != 3 || !x.Limits[2].Applies || x.Call.Keys[1] != "rl:{plan|u7}:log1" {
+	if jsonErr := json.Unmarshal([]byte(out), &x); err != nil || jsonErr != nil || len(x.Limits) != 3 || !x.Limits[2].Applies || x.Calls[0].Keys[1] != "rl:{plan|u7}:log1" {
 		t.Errorf("%v %v\n%s", err, jsonErr, out)
 	}
 	payload := write(t, "payload.json", `prov={"plan": "gold", "sub": "u8"}`)
@@ -56,10 +56,10 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// count makes the calls of n requests.
-func count(t *testing.T, rdb *redis.Client, text string, n int, headers ...string) {
+// count makes the calls of n requests to orderLimits.
+func count(t *testing.T, rdb *redis.Client, n int, headers ...string) {
 	t.Helper()
-	policy, problems := yamlconfig.Parse([]byte(text))
+	policy, problems := yamlconfig.Parse([]byte(orderLimits))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -100,8 +100,8 @@ func TestWhoIsLimitedNow(t *testing.T) {
 	rdb := server.Client()
 	defer rdb.Close()
 	file := write(t, "limits.yaml", orderLimits)
-	count(t, rdb, orderLimits, 3, "x-user-id", "u1")
-	count(t, rdb, orderLimits, 1, "x-user-id", "u2")
+	count(t, rdb, 3, "x-user-id", "u1")
+	count(t, rdb, 1, "x-user-id", "u2")
 	out, err := sluice(t, "explain", file, "/api/order", "-H", "x-user-id: u1", "--redis", server.Addr)
 	if err != nil || !strings.Contains(out, "rejected by per-user; Retry-After: ") {
 		t.Errorf("%v\n%s", err, out)

@@ -42,7 +42,8 @@ is what the script that decides says, without charging.
 LIMIT picks the counters of one limit; with KEY, one value for each part of the
 limit's key, those of one caller. (missing) stands for a part that requests lack.
 PATTERN picks whole keys as SCAN does. With --config limits and rates are shown
-too; without it only what the values themselves tell.
+too, as overrides at run time leave them; without it only what the values themselves
+tell. Overrides at run time are listed.
 
 Keys are found by SCAN, never by KEYS, in steps with pauses: --share says how much
 of Redis's time it may take. On a cluster each primary is walked in turn.
@@ -106,9 +107,22 @@ func (in *inspection) run(cmd *cobra.Command, args []string) error {
 	}
 	defer rdb.Close()
 	o.SkewMS = skewMS(ctx, rdb)
+	prefix := o.Prefix
+	if prefix == "" {
+		prefix = "rl"
+	}
+	f, note, err := inForce(ctx, rdb, policy, prefix)
+	if err != nil {
+		return redisError(&in.flags, err)
+	}
+	o.Engine = f.Engine
 	report, err := in.look(ctx, rdb, inspect.New(o))
 	if err != nil {
 		return err
+	}
+	report.Overrides = inspect.Overrides(f)
+	if note != "" {
+		report.Notes = append(report.Notes, note)
 	}
 	if in.asJSON {
 		return printJSON(cmd.OutOrStdout(), report)
@@ -176,8 +190,14 @@ func (in *inspection) print(p *printer, r *inspect.Report) {
 	if n := len(r.FaultCounts); n > 0 {
 		p.line("`sluice doctor` says what to do about faults")
 	}
+	if len(in.keys) == 0 {
+		printOverrides(p, r.Overrides)
+	}
 	for _, c := range r.Unseen {
 		p.line("note: this user may not run %s, so what it shows is missing here", c)
+	}
+	for _, n := range r.Notes {
+		p.line("note: %s", safe(n))
 	}
 }
 
@@ -214,6 +234,14 @@ func used(u *inspect.Usage) string {
 
 func now(u *inspect.Usage) string {
 	switch {
+	case u.Override == "block":
+		return "blocked for " + wait(u.RetryAfterMS)
+	case u.Override == "unlimited":
+		return "unlimited at run time"
+	case u.Override == "shadow":
+		return fmt.Sprintf("%d left (shadow)", u.Remaining)
+	case strings.HasPrefix(u.Override, "pool ") && u.Algorithm != "pool":
+		return "not asked: its pool is"
 	case u.Rejected && u.RetryAfterMS < 0:
 		return "rejected, always"
 	case u.Rejected:

@@ -65,7 +65,8 @@ nginx's log_format or Envoy's format string. For JSON lines, --fields says which
 field has what where that can't be guessed: --fields header:x-user-id=user.
 
 The scripts run in a Redis that is started for the run, or in the one of --redis,
-under a prefix of their own; what they stored is deleted in the end.
+under a prefix of their own; what they stored is deleted in the end. Overrides that
+were set at run time are not applied.
 
 ` + exitCodes,
 		Example: `  sluice simulate limits.yaml --load 'poisson 200/s' --for 60s --keys 50 --spread zipf
@@ -200,6 +201,7 @@ func (s *simulation) run(cmd *cobra.Command) (*simulate.Report, error) {
 	switch {
 	case s.redis != "":
 		o.Server, o.ServerName = &server, "the Redis at "+server.Addr
+		o.RedisGiven = true
 	case !s.models:
 		own, name, stop, err := simulate.OwnServer(ctx, s.warn)
 		if err != nil {

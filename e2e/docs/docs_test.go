@@ -150,6 +150,14 @@ func TestOperations(t *testing.T) {
 			b.charge(t, "compact", "rl:{hello|203.0.113.7}:log1", 1, 0)
 			b.rdb.Persist(t.Context(), "rl:{hello|203.0.113.7}:log1")
 		},
+		"overrides": func(t *testing.T) {
+			b.rdb.HSet(t.Context(), "rl:{sluice}:set1", "helo", "4000000000000 block")
+		},
+		"blocked": func(t *testing.T) {
+			b.requests(t, 1, "/hello", "203.0.113.7")
+			end := time.Now().Add(time.Hour).UnixMilli()
+			b.rdb.HSet(t.Context(), "rl:{sluice}:set1", "hello|203.0.113.7", fmt.Sprint(end, " block"))
+		},
 		"slots":    func(t *testing.T) { b.rdb.Set(t.Context(), "rl:user:1:daily", "5", time.Minute) },
 		"eviction": func(t *testing.T) { b.rdb.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru") },
 		"rights": func(t *testing.T) {

@@ -29,6 +29,7 @@ var gatewayChecks = []struct {
 	{"envoy-version", envoyVersion},
 	{"plugin", plugin},
 	{"decisions", decisions},
+	{"operators", operators},
 	{"client-address", clientAddress},
 	{"idle-timeout", idleTimeout},
 	{"metric-labels", metricLabels},
@@ -55,6 +56,8 @@ func (r *room) envoys(ctx context.Context) {
 	}
 	r.node, r.name = "", "configurations"
 	r.compare(all)
+	r.name = "overrides"
+	r.compareOverrides(all)
 }
 
 // reach reads what all checks look at.

@@ -12,6 +12,7 @@ import (
 var keyChecks = []check{
 	{"keys", keys},
 	{"gateways-alive", alive},
+	{"overrides", overrides},
 }
 
 // faults are the kinds of faults of keys, how bad each is, what it means and

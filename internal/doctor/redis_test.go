@@ -87,13 +87,16 @@ func TestAHealthyRedis(t *testing.T) {
 	_, rdb := start(t, stack.RedisOptions{Args: []string{"--maxmemory", "200mb", "--slowlog-log-slower-than", "-1"}})
 	charge(t, rdb, "sliding_log", "compact", "rl:{a|1}:log1", 3, 0)
 	rdb.ZAdd(t.Context(), "rl:{gateways}:beat1", redis.Z{Score: float64(time.Now().UnixMilli()), Member: "g1"})
+	// An override, and the pool that one left behind.
+	rdb.HSet(t.Context(), "rl:{sluice}:set1", "a|1", "4000000000000 block")
+	rdb.Set(t.Context(), "rl:{a|2}:pool1", "4000000000000 3", time.Hour)
 	all := examine(t, &doctor.Patient{Redis: rdb, Policy: parse(t, "redis: {timeout: 10s}\n"+limits)})
 	for _, f := range all {
 		if f.Severity != doctor.OK {
 			t.Errorf("%+v", f)
 		}
 	}
-	for check, says := range map[string]string{"version": "Redis", "eviction": "noeviction", "memory": "of maxmemory", "latency": "round trip", "clock": "ahead", "rights": "may do", "script": "isn't loaded", "keys": "all as sluice leaves them", "gateways-alive": "1 gateways"} {
+	for check, says := range map[string]string{"version": "Redis", "eviction": "noeviction", "memory": "of maxmemory", "latency": "round trip", "clock": "ahead", "rights": "may do", "script": "isn't loaded", "keys": "all as sluice leaves them", "gateways-alive": "1 gateways", "overrides": "1 overrides"} {
 		has(t, all, doctor.OK, check, says)
 	}
 }
@@ -170,6 +173,24 @@ func TestTroubles(t *testing.T) {
 		"rights are missing": {config: "redis: {username: limiter, password: pw}\n" + limits, prepare: func(_ *testing.T, rdb *redis.Client) {
 			rdb.Do(ctx, "ACL", "SETUSER", "limiter", "on", ">pw", "~rl:*", "+@all", "-setrange", "-evalsha")
 		}, severity: doctor.Fail, check: "rights", says: "EVALSHA, SETRANGE"},
+		"the right to read overrides is missing": {config: "redis: {username: limiter, password: pw}\n" + limits, prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.Do(ctx, "ACL", "SETUSER", "limiter", "on", ">pw", "~rl:*", "+@all", "-hscan")
+		}, severity: doctor.Fail, check: "rights", says: "may not run HSCAN"},
+		"it isn't needed without overrides": {config: "runtime_overrides: false\nredis: {username: limiter, password: pw}\n" + limits, prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.Do(ctx, "ACL", "SETUSER", "limiter", "on", ">pw", "~rl:*", "+@all", "-hscan")
+		}, severity: doctor.OK, check: "rights", says: "may do"},
+		"an override of no limit": {prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.HSet(ctx, "rl:{sluice}:set1", "a", "4000000000000 rate 9/min", "ghost", "4000000000000 block")
+		}, severity: doctor.Warn, check: "overrides", says: `gateways skip 1 overrides, such as "ghost": no limit has this name`},
+		"a malformed override": {prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.HSet(ctx, "rl:{sluice}:set1", "a", "4000000000000 rate many", "a|1", "block")
+		}, severity: doctor.Warn, check: "overrides", says: "gateways skip 2 overrides"},
+		"overrides that nobody reads": {config: "runtime_overrides: false\n" + limits, prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.HSet(ctx, "rl:{sluice}:set1", "a", "4000000000000 block")
+		}, severity: doctor.Warn, check: "overrides", says: "runtime_overrides: false"},
+		"no pool": {prepare: func(_ *testing.T, rdb *redis.Client) {
+			rdb.Set(ctx, "rl:{a|1}:pool1", "never", time.Minute)
+		}, severity: doctor.Fail, check: "non-atomic-writer", says: "rl:{a|1}:pool1"},
 		"the user isn't there": {config: "redis: {username: limiter, password: pw}\n" + limits,
 			severity: doctor.Fail, check: "rights", says: "no user limiter"},
 		"other keys only": {config: "redis: {username: limiter, password: pw}\n" + limits, prepare: func(_ *testing.T, rdb *redis.Client) {
@@ -309,7 +330,7 @@ func TestExaminingChangesNothing(t *testing.T) {
 	examine(t, &doctor.Patient{Redis: rdb, Policy: parse(t, limits)})
 	for _, name := range stop() {
 		switch name {
-		case "INFO", "CONFIG", "PING", "TIME", "SLOWLOG", "ACL", "SCRIPT", "CLUSTER", "SCAN", "TYPE", "PTTL", "MEMORY", "GETRANGE", "ZRANGE", "ZCOUNT", "EVAL", "EVALSHA", "GET", "HELLO":
+		case "INFO", "CONFIG", "PING", "TIME", "SLOWLOG", "ACL", "SCRIPT", "CLUSTER", "SCAN", "HSCAN", "TYPE", "PTTL", "MEMORY", "GETRANGE", "ZRANGE", "ZCOUNT", "EVAL", "EVALSHA", "GET", "HELLO":
 		default:
 			t.Errorf("%s was sent", name)
 		}

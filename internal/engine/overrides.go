@@ -7,6 +7,7 @@ import (
 	"sluice/internal/config"
 	"sluice/internal/limit"
 	"sluice/internal/override"
+	"sluice/internal/source"
 	"sluice/lua"
 )
 
@@ -186,6 +187,63 @@ func (e *Engine) Overrides() (count int, nextMS int64) {
 		return 0, 0
 	}
 	return e.overrides.count, e.overrides.nextMS
+}
+
+// OverrideOf says which override holds for a limit that matches a request; nil for
+// none. The request's plan follows it.
+func (e *Engine) OverrideOf(v *source.View, l *config.Limit) *Override {
+	if e.overrides == nil || e.overrides.limits[l.Index] == nil {
+		return nil
+	}
+	values, missing := l.Key.Append(nil, v)
+	if missing && l.Missing != config.MissingShare {
+		return nil
+	}
+	return e.OverrideOfKey(l, values)
+}
+
+// OverrideOfKey says which override holds for a caller, by the key's values as they
+// stand in the counter's name; nil for none.
+func (e *Engine) OverrideOfKey(l *config.Limit, values []byte) *Override {
+	if e.overrides == nil || e.overrides.limits[l.Index] == nil {
+		return nil
+	}
+	return e.overrides.limits[l.Index].find(values)
+}
+
+// Rated reports whether the override's rates take the place of all of its limit's.
+func (o *Override) Rated() bool { return o.rates != nil }
+
+// Rates are what holds instead of a limit's rates.
+func (o *Override) Rates(own []config.Rate) []config.Rate {
+	if o.rates != nil {
+		return o.rates
+	}
+	out := slices.Clone(own)
+	for i := range out {
+		if r := o.windows[out[i].Name]; r != nil {
+			out[i] = *r
+		}
+	}
+	return out
+}
+
+// EachOverride calls f for every override.
+func (e *Engine) EachOverride(f func(o *Override)) {
+	if e.overrides == nil {
+		return
+	}
+	for _, l := range e.overrides.limits {
+		if l == nil {
+			continue
+		}
+		if l.all != nil {
+			f(l.all)
+		}
+		for _, o := range l.keys {
+			f(o)
+		}
+	}
 }
 
 // EachOverridden calls f for every limit that has overrides, with their number.

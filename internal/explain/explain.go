@@ -1,20 +1,17 @@
 // Package explain says what becomes of a request: which limits it meets and
-// why not the others, the keys of its counters and their rates, and the call
+// why not the others, the keys of its counters and their rates, and the calls
 // that Redis gets. It asks the engine that the plugin runs, so that the two
 // can't disagree. It is for the tool only.
 package explain
 
 import (
-	"strconv"
 	"strings"
 
 	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/limit"
-	"sluice/internal/look"
+	"sluice/internal/override"
 	"sluice/internal/source"
-	"sluice/internal/stored"
-	"sluice/redisproto"
 )
 
 // RequestID stands in calls for the id that the plugin gives each request.
@@ -31,11 +28,17 @@ type Explanation struct {
 	// RefusedBy is the limit that refuses the request because its key has an
 	// absent part.
 	RefusedBy string `json:"refused_by,omitempty"`
-	Call      *Call  `json:"call,omitempty"` // nil where Redis isn't asked
-	Live      *Live  `json:"live,omitempty"`
+	// BlockedBy is the limit whose override at run time blocks the request.
+	BlockedBy string `json:"blocked_by,omitempty"`
+	// Calls are the calls that Redis gets, at once: one, or one for each hash slot
+	// of a cluster that the request has counters in; none where Redis isn't asked.
+	Calls []*Call `json:"calls,omitempty"`
+	Live  *Live   `json:"live,omitempty"`
 
 	decision *engine.Decision
+	split    *engine.Split // nil for a request that one call decides
 	engine   *engine.Engine
+	nowUS    int64
 }
 
 // Limit is one limit's word on the request.
@@ -45,9 +48,19 @@ type Limit struct {
 	// Why says what keeps the limit, or its counters, from the request.
 	Why string `json:"why,omitempty"`
 	// Override is the number, from 0, of the override that applies; -1 for none.
-	Override int       `json:"override"`
+	Override int `json:"override"`
+	// RunTime is the override that an operator set at run time; nil for none.
+	RunTime  *RunTime  `json:"run_time,omitempty"`
 	Counters []Counter `json:"counters,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
+}
+
+// RunTime is an override that was set at run time.
+type RunTime struct {
+	Override string `json:"override"` // as `sluice set --list` shows it
+	// Key is the caller that it is about, as in the counter's name; nil for all.
+	Key     *string `json:"key"`
+	UntilMS int64   `json:"until_ms"` // of Redis's clock, ms since the epoch
 }
 
 // Counter is one counter that the request meets.
@@ -60,24 +73,8 @@ type Counter struct {
 	Cost      int64  `json:"cost"`
 	Limit     int64  `json:"limit"`
 	WindowMS  int64  `json:"window_ms,omitempty"`
-}
-
-// Call is the script call that Redis gets.
-type Call struct {
-	SHA    string     `json:"sha"`
-	Keys   []string   `json:"keys"`
-	Common []Argument `json:"common"`
-	// Slots is how many hash slots of a cluster the keys lie in, each of which gets
-	// a call of its own; 1 for a Redis that is none.
-	Slots int `json:"slots"`
-	// Counters has the arguments of each key, in the keys' order.
-	Counters [][]Argument `json:"counters"`
-}
-
-// Argument is one of ARGV, with a name.
-type Argument struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	// Gateway reports that each gateway counts by itself: Redis has no such key.
+	Gateway bool `json:"gateway,omitempty"`
 }
 
 var opNames = map[engine.Op]string{
@@ -91,7 +88,10 @@ func Explain(e *engine.Engine, r source.Request, nowUS int64) *Explanation {
 	p := e.Policy()
 	var v source.View
 	v.Reset(r, &p.Source)
-	x := &Explanation{Method: v.Method(), Host: v.Host(), Path: v.Path(), engine: e, decision: new(engine.Decision)}
+	x := &Explanation{
+		Method: v.Method(), Host: v.Host(), Path: v.Path(),
+		engine: e, decision: new(engine.Decision), nowUS: nowUS,
+	}
 	if ip, ok := v.ClientIP(); ok {
 		x.Client = ip.String()
 	}
@@ -99,6 +99,9 @@ func Explain(e *engine.Engine, r source.Request, nowUS int64) *Explanation {
 	plan := &x.decision.Plan
 	if plan.Missing != nil {
 		x.RefusedBy = plan.Missing.Name
+	}
+	if plan.Block != nil {
+		x.BlockedBy = plan.Block.Limit.Name
 	}
 	applies := map[*config.Limit]bool{}
 	p.Match(&v, func(l *config.Limit) bool {
@@ -109,7 +112,7 @@ func Explain(e *engine.Engine, r source.Request, nowUS int64) *Explanation {
 		x.Limits = append(x.Limits, x.word(&v, l, applies[l]))
 	}
 	if step == engine.Send {
-		x.Call = readCall(e, plan, x.decision.AppendCommand(nil, []byte(RequestID), nowUS))
+		x.calls()
 	}
 	return x
 }
@@ -127,11 +130,28 @@ func (x *Explanation) word(v *source.View, l *config.Limit, applies bool) Limit 
 			out.Override = i
 		}
 	}
-	if va.Unlimited {
+	o := x.engine.OverrideOf(v, l)
+	if o != nil {
+		out.RunTime = &RunTime{Override: o.Entry.Spec.String(), UntilMS: o.Entry.UntilMS}
+		if o.Entry.Keyed {
+			out.RunTime.Key = &o.Entry.Values
+		}
+	}
+	plan := &x.decision.Plan
+	switch {
+	case o != nil && o == plan.Block:
+		out.Why = "blocked by an override at run time"
+		return out
+	case plan.Block != nil:
+		out.Why = "not asked: " + x.BlockedBy + " blocks the request"
+		return out
+	case o != nil && o.Entry.Kind == override.Unlimited:
+		out.Why = "unlimited: override at run time"
+		return out
+	case va.Unlimited && !(o != nil && o.Rated()):
 		out.Why = "unlimited: override " + l.Overrides[out.Override].When.String()
 		return out
 	}
-	plan := &x.decision.Plan
 	for i := range plan.Charges {
 		if plan.Charges[i].Limit == l {
 			out.Counters = append(out.Counters, counter(plan, i))
@@ -145,7 +165,7 @@ func (x *Explanation) word(v *source.View, l *config.Limit, applies bool) Limit 
 	case len(out.Counters) == 0:
 		out.Why = "the request lacks " + absent(v, l) + ", and missing is skip"
 	}
-	out.Notes = notes(l, va, out.Counters)
+	out.Notes = notes(l, va, o, out.Counters)
 	return out
 }
 
@@ -167,9 +187,12 @@ func absent(v *source.View, l *config.Limit) string {
 }
 
 // notes are what else a reader would want to know of a limit that applies.
-func notes(l *config.Limit, va *config.Variant, counters []Counter) []string {
+func notes(l *config.Limit, va *config.Variant, o *engine.Override, counters []Counter) []string {
 	var out []string
-	if va.Shadow {
+	if o != nil && o.Entry.Kind == override.Pool {
+		out = append(out, "degraded: a pool of units is spent instead of the limit's own counter")
+	}
+	if va.Shadow || o != nil && o.Entry.Kind == override.Shadow {
 		out = append(out, "shadow: counts and never rejects")
 	} else if l.Tag != nil {
 		out = append(out, "tag: marks the request instead of rejecting it")
@@ -200,68 +223,14 @@ func counter(p *engine.Plan, i int) Counter {
 		Name: c.Rate.Name, Rate: c.Rate.Text, Algorithm: c.Algorithm().Name, Key: string(p.Key(i)),
 		Op: opNames[c.Op], Cost: c.Cost, Limit: c.Rate.Params.Limit, WindowMS: c.Rate.Params.WindowMS,
 	}
-	if c.Algorithm().Holds {
+	if c.Algorithm().Holds || c.Rate.Pool {
 		out.WindowMS = 0
 	}
+	out.Gateway = c.Limit.Scope == config.ScopeGateway
 	if c.Guards > 0 {
 		out.Rate, out.Limit, out.WindowMS = "penalty", 0, c.Limit.PenaltyUS/1000
 	}
 	return out
-}
-
-// readCall names the parts of a command.
-func readCall(e *engine.Engine, plan *engine.Plan, command []byte) *Call {
-	words := split(command)
-	n := len(plan.Charges)
-	c := &Call{SHA: e.Script().SHA, Keys: words[3 : 3+n], Slots: 1}
-	if e.Policy().Redis.Topology == config.RedisCluster {
-		tags := map[string]bool{}
-		for _, k := range c.Keys {
-			tags[look.Tag(k)] = true
-		}
-		c.Slots = len(tags)
-	}
-	argv := words[3+n:]
-	c.Common = []Argument{{"clock", argv[0]}, {"request_id", argv[1]}}
-	argv = argv[2:]
-	for i := range plan.Charges {
-		a := plan.Charges[i].Algorithm()
-		names := append([]string{"algorithm", "op", "cost"}, argNames(a)...)
-		var row []Argument
-		for j, name := range names {
-			row = append(row, Argument{name, argv[j]})
-		}
-		c.Counters = append(c.Counters, row)
-		argv = argv[len(names):]
-	}
-	return c
-}
-
-// argNames names what an algorithm's script reads after the cost.
-func argNames(a *limit.Algorithm) []string {
-	if f := stored.Of(a); f != nil {
-		return f.ArgNames
-	}
-	names := make([]string, a.NArgs)
-	for i := range names {
-		names[i] = "argument_" + strconv.Itoa(i+1)
-	}
-	return names
-}
-
-// split decodes a command.
-func split(command []byte) []string {
-	d := redisproto.NewDecoder(redisproto.Limits{MaxElems: 1 << 22, MaxBulk: 4 << 20, MaxBuffered: 256 << 20})
-	d.Feed(command)
-	v, ok, err := d.Next()
-	if !ok || err != nil {
-		return nil
-	}
-	var words []string
-	for _, e := range v.Elems {
-		words = append(words, string(e.Str))
-	}
-	return words
 }
 
 // RetryAfterSeconds is what an answer's Retry-After says of a wait: whole seconds,

@@ -1,11 +1,13 @@
 package explain_test
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,9 +108,9 @@ func newGateway(t *testing.T, json []byte, env map[string]string) *gateway {
 // attributes are those that a request has beside headers.
 var attributes = []string{"source\x00address", "xds\x00route_name", "metadata", "filter_state\x00tenant"}
 
-// call is what the plugin sends to Redis for a request; nil for nothing. held
-// says whether the request waits.
-func (g *gateway) call(t *testing.T, r *explain.Request) (words []string, answered bool) {
+// calls are what the plugin sends to Redis for a request, on all its streams;
+// none for nothing. answered says whether the request was.
+func (g *gateway) calls(t *testing.T, r *explain.Request) (calls [][]string, answered bool) {
 	t.Helper()
 	g.next++
 	var fields [][2]string
@@ -125,29 +127,27 @@ func (g *gateway) call(t *testing.T, r *explain.Request) (words []string, answer
 	}
 	ctx := g.ctx.NewHttpContext(g.next)
 	ctx.OnHttpRequestHeaders(len(fields), true)
-	st := g.host.Streams.Last()
-	if st == nil {
-		return nil, req.Answer != nil
-	}
-	d := redisproto.NewDecoder(redisproto.Limits{})
-	d.Feed(st.TakeSent())
-	for {
-		v, ok, err := d.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			break
-		}
-		var cmd []string
-		for _, e := range v.Elems {
-			cmd = append(cmd, string(e.Str))
-		}
-		if strings.HasPrefix(cmd[0], "EVAL") && !strings.Contains(strings.Join(cmd, " "), "beat1") {
-			words = cmd
+	for _, st := range g.host.Streams.Opened {
+		d := redisproto.NewDecoder(redisproto.Limits{})
+		d.Feed(st.TakeSent())
+		for {
+			v, ok, err := d.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			var cmd []string
+			for _, e := range v.Elems {
+				cmd = append(cmd, string(e.Str))
+			}
+			if strings.HasPrefix(cmd[0], "EVAL") && !strings.Contains(strings.Join(cmd, " "), "beat1") {
+				calls = append(calls, cmd)
+			}
 		}
 	}
-	return words, req.Answer != nil
+	return calls, req.Answer != nil
 }
 
 var shard = regexp.MustCompile(`\|%s[0-9a-v]\}`)
@@ -159,7 +159,7 @@ func TestExplainAgreesWithThePlugin(t *testing.T) {
 		t.Fatal(len(files), err)
 	}
 	all := requests(t)
-	calls, refused := 0, 0
+	calls, refused, divided := 0, 0, 0
 	for _, file := range files {
 		if strings.HasSuffix(file, ".test.yaml") {
 			continue
@@ -168,61 +168,97 @@ func TestExplainAgreesWithThePlugin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		policy, json := parse(t, string(text))
-		env := map[string]string{}
-		if policy.HashSecretEnv != "" {
-			env[policy.HashSecretEnv] = "secret"
-			policy.SetHashSecret([]byte("secret"))
-		}
-		e := engine.New(policy)
-		for i, r := range all {
-			// A gateway a request, so that none joins another's call.
-			g := newGateway(t, json, env)
-			got := explain.Explain(e, r, g.host.Now())
-			words, answered := g.call(t, r)
-			if (got.RefusedBy != "") != answered {
-				t.Fatalf("%s, request %d: explained %q, answered %v", file, i, got.RefusedBy, answered)
-			}
-			if answered {
-				refused++
-			}
-			if (words != nil) != (got.Call != nil) {
-				t.Fatalf("%s, request %d: explained %+v, sent %v", file, i, got.Call, words)
-			}
-			if words == nil {
-				continue
-			}
-			calls++
-			for i, w := range words { // a worker's turn may be at another of a key's counters
-				words[i] = shard.ReplaceAllString(w, "|%s0}")
-			}
-			if want := flat(got.Call, words[4+len(got.Call.Keys)]); !slices.Equal(words, want) {
-				t.Fatalf("%s, request %d:\nsent      %v\nexplained %v", file, i, words, want)
-			}
-		}
+		c, r, d := agree(t, file, string(text), all)
+		calls, refused, divided = calls+c, refused+r, divided+d
 	}
-	if calls < 1000 {
+	c, r, d := agree(t, "on several slots", onSlots, all)
+	if d == 0 || r == 0 {
+		t.Errorf("%d requests of several calls, %d refused", d, r)
+	}
+	if calls += c; calls < 1000 {
 		t.Errorf("only %d calls compared, %d refusals", calls, refused)
+	}
+	if divided == 0 {
+		t.Error("no recipe needs several calls")
 	}
 }
 
-// flat is a call as it is sent, with the request's id.
-func flat(c *explain.Call, id string) []string {
-	out := append([]string{"EVALSHA", c.SHA, itoa(len(c.Keys))}, c.Keys...)
-	out = append(out, c.Common[0].Value, id)
+// onSlots has counters in several hash slots, some of which belong together, and
+// some of the gateway's own.
+const onSlots = `
+redis: {topology: cluster}
+limits:
+- {name: own, scope: gateway, rate: 1000/s, algorithm: token_bucket}
+- {name: per-ip, key: ip, rate: 3/min, penalty: 10s}
+- {name: per-user, key: header:x-user-id, missing: skip, rate: [5/min, 100/hour]}
+- {name: tenant-a, key: header:x-plan, hash_tag: header:x-api-key, rate: 9/min, algorithm: fixed_window}
+- {name: tenant-b, key: path, hash_tag: header:x-api-key, rate: 9/min, algorithm: token_bucket, penalty: 1min}
+- {name: needs, match: {path: /login}, key: header:x-user-id, missing: deny, rate: 9/min}
+- {name: own-too, match: {path: /api/*}, scope: gateway, algorithm: concurrency, max: 5}
+`
+
+// agree compares what is said of requests with what the plugin does. It returns
+// how many calls it compared, how many requests were refused, and how many needed
+// several calls or none at all beside the gateway's own counters.
+func agree(t *testing.T, file, text string, all []*explain.Request) (calls, refused, divided int) {
+	t.Helper()
+	policy, json := parse(t, text)
+	env := map[string]string{}
+	if policy.HashSecretEnv != "" {
+		env[policy.HashSecretEnv] = "secret"
+		policy.SetHashSecret([]byte("secret"))
+	}
+	e := engine.New(policy)
+	for i, r := range all {
+		// A gateway a request, so that none joins another's call.
+		g := newGateway(t, json, env)
+		got := explain.Explain(e, r, g.host.Now())
+		sent, answered := g.calls(t, r)
+		if (got.RefusedBy != "") != answered {
+			t.Fatalf("%s, request %d: explained %q, answered %v", file, i, got.RefusedBy, answered)
+		}
+		if answered {
+			refused++
+		}
+		var said [][]string
+		for _, c := range got.Calls {
+			said = append(said, flat(c))
+		}
+		if len(said) > 1 || got.OnlyGateway() {
+			divided++
+		}
+		for _, words := range sent {
+			n, err := strconv.Atoi(words[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			words[4+n] = explain.RequestID
+			for j, w := range words { // a worker's turn may be at another of a key's counters
+				words[j] = shard.ReplaceAllString(w, "|%s0}")
+			}
+		}
+		slices.SortFunc(sent, slices.Compare)
+		slices.SortFunc(said, slices.Compare)
+		if !slices.EqualFunc(sent, said, slices.Equal) {
+			t.Fatalf("%s, request %d:\nsent      %v\nexplained %v", file, i, sent, said)
+		}
+		calls += len(sent)
+	}
+	return calls, refused, divided
+}
+
+// flat is a call as it is sent.
+func flat(c *explain.Call) []string {
+	out := append([]string{"EVALSHA", c.SHA, strconv.Itoa(len(c.Keys))}, c.Keys...)
+	for _, a := range c.Common {
+		out = append(out, a.Value)
+	}
 	for _, row := range c.Counters {
 		for _, a := range row {
 			out = append(out, a.Value)
 		}
 	}
 	return out
-}
-
-func itoa(n int) string {
-	if n > 9 {
-		return itoa(n/10) + itoa(n%10)
-	}
-	return string(rune('0' + n))
 }
 
 const levels = `
@@ -296,13 +332,129 @@ func TestLive(t *testing.T) {
 		d.Start(e, &v)
 		run(t, rdb.Do, d.AppendCommand(nil, []byte("id"), 0), e.Script().Source)
 	}
-	for _, cluster := range []bool{false, true} {
-		x := ask(cluster)
-		if x.Live.Outcome != "rejected" || x.Live.Limit != "per-user" || x.Live.RetryAfter < 58 || x.Live.RetryAfter > 61 {
-			t.Errorf("cluster %v: %+v", cluster, x.Live)
+	x := ask(false)
+	if x.Live.Outcome != "rejected" || x.Live.Limit != "per-user" || x.Live.RetryAfter < 58 || x.Live.RetryAfter > 61 {
+		t.Errorf("%+v", x.Live)
+	}
+	if c := x.Live.Counters; c[0].Current != 2 || c[0].Rejects || c[1].Current != 2 || !c[1].Rejects {
+		t.Errorf("%+v", c)
+	}
+	// A cluster that the configuration doesn't know of would answer CROSSSLOT.
+	y := explain.Explain(e, r, 0)
+	if err := y.Ask(t.Context(), look.New(rdb), true); err == nil || !strings.Contains(err.Error(), "topology: cluster") {
+		t.Errorf("a cluster taken for one server: %v", err)
+	}
+}
+
+// On several slots each call is asked by itself, and the engine puts their words
+// together: what one slot rejects is rejected, and nothing is charged to find out.
+func TestLiveOnSlots(t *testing.T) {
+	rdb := stacktest.Redis(t, stack.RedisOptions{}).Client()
+	defer rdb.Close()
+	policy, _ := parse(t, onSlots)
+	e := engine.New(policy)
+	r := request(t, "GET", "/x", header("x-user-id", "u1"), header("x-api-key", "k"), from("1.2.3.4"))
+	for i := range 5 {
+		x := explain.Explain(e, r, 0)
+		if err := x.Ask(t.Context(), look.New(rdb), false); err != nil {
+			t.Fatal(err)
 		}
-		if c := x.Live.Counters; c[0].Current != 2 || c[0].Rejects || c[1].Current != 2 || !c[1].Rejects {
-			t.Errorf("cluster %v: %+v", cluster, c)
+		if len(x.Calls) != 4 || len(x.Live.Counters) != 7 {
+			t.Fatalf("%d calls, %d counters", len(x.Calls), len(x.Live.Counters))
 		}
+		want, limit := "admitted", "per-ip"
+		if i >= 3 {
+			want = "rejected"
+		}
+		if x.Live.Outcome != want || x.Live.Limit != limit || x.Live.AtUS == 0 {
+			t.Errorf("request %d: %+v", i, x.Live)
+		}
+		for _, c := range x.Live.Counters {
+			if c.Name == "own" || c.Name == "per-ip" && c.Current != int64(min(i, 3)) && !strings.HasSuffix(c.Key, ":pen1") {
+				t.Errorf("request %d: %+v", i, c)
+			}
+		}
+		if want == "admitted" {
+			for _, c := range x.Calls {
+				run(t, rdb.Do, command(c), e.Script().Source)
+			}
+		}
+	}
+}
+
+// command is a call as bytes.
+func command(c *explain.Call) []byte {
+	words := flat(c)
+	b := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, w := range words {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return b
+}
+
+// What an operator set at run time is said with its end, and followed.
+func TestRunTimeOverrides(t *testing.T) {
+	rdb := stacktest.Redis(t, stack.RedisOptions{}).Client()
+	defer rdb.Close()
+	policy, _ := parse(t, levels)
+	now, err := rdb.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := now.UnixMilli() + 60_000
+	explained := func(list string, edits ...func(*explain.Request) error) *explain.Explanation {
+		t.Helper()
+		base := engine.New(policy)
+		field, spec, _ := strings.Cut(list, " ")
+		e, _ := base.Overridden(fmt.Sprintf("%s %d %s", field, until, spec), now.UnixMilli(), base.NumRates(), func(_ string, err error) { t.Error(err) })
+		x := explain.Explain(e, request(t, "GET", "/api/x", append(edits, from("1.2.3.4"))...), now.UnixMicro())
+		if err := x.Ask(t.Context(), look.New(rdb), false); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	u1 := header("x-user-id", "u1")
+	for _, c := range []struct {
+		list    string
+		user    string
+		runTime bool
+		why     string
+		rate    string
+		key     string
+		note    string
+		calls   int
+		outcome string
+	}{
+		{"per-user|u1 block", "u1", true, "blocked", "", "", "", 0, "rejected"},
+		{"per-user|u1 block", "u2", false, "", "2/min", "rl:{per-user|u2}:log1", "", 1, "admitted"},
+		{"per-user|u1 rate 7/min", "u1", true, "", "7/min", "rl:{per-user|u1}:log1", "", 1, "admitted"},
+		{"per-user|root rate 7/min", "root", true, "", "7/min", "rl:{per-user|root}:log1", "", 1, "admitted"},
+		{"per-user unlimited", "u1", true, "unlimited", "", "", "", 1, "admitted"},
+		{"per-user shadow", "u1", true, "", "2/min", "rl:{per-user|u1}:log1", "shadow", 1, "admitted"},
+		{"per-user pool 0", "u1", true, "", "pool", "rl:{per-user|u1}:pool1", "degraded", 1, "rejected"},
+	} {
+		x := explained(c.list, header("x-user-id", c.user))
+		l := x.Limits[1]
+		if (l.RunTime != nil) != c.runTime || c.runTime && l.RunTime.UntilMS != until {
+			t.Errorf("%s: %+v", c.list, l.RunTime)
+		}
+		if !strings.Contains(l.Why, c.why) || c.why == "" && l.Why != "" || !strings.Contains(strings.Join(l.Notes, " "), c.note) {
+			t.Errorf("%s: %+v", c.list, l)
+		}
+		if c.rate != "" && (len(l.Counters) != 1 || l.Counters[0].Rate != c.rate || l.Counters[0].Key != c.key) {
+			t.Errorf("%s: %+v", c.list, l.Counters)
+		}
+		if len(x.Calls) != c.calls || x.Live.Outcome != c.outcome {
+			t.Errorf("%s: %d calls, %+v", c.list, len(x.Calls), x.Live)
+		}
+		if c.outcome == "rejected" && (x.Live.Limit != "per-user" || x.Live.RetryAfter < 1 || x.Live.RetryAfter > 60) {
+			t.Errorf("%s: %+v", c.list, x.Live)
+		}
+	}
+	if x := explained("per-user|u1 block", u1); x.BlockedBy != "per-user" || !strings.Contains(x.Limits[0].Why, "not asked") || *x.Limits[1].RunTime.Key != "u1" {
+		t.Errorf("%+v", x)
+	}
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys", n)
 	}
 }

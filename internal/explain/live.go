@@ -2,10 +2,11 @@ package explain
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 
 	"sluice/internal/engine"
-	"sluice/internal/limit"
 	"sluice/internal/look"
 	"sluice/redisproto"
 )
@@ -36,80 +37,74 @@ type LiveCounter struct {
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 }
 
-// Ask asks Redis what the request would be told now, without charging it. Keys
-// of one cluster slot go in one call, as the plugin's do; cluster says that there
-// are several slots.
+// errTopology is a cluster that the configuration takes for one server.
+var errTopology = errors.New("the request's keys lie in several hash slots of this Redis Cluster, and the configuration lacks redis.topology: cluster, so that the gateways' calls fail, too: set it, or give the limits a hash_tag")
+
+// Ask asks Redis what the request would be told now, without charging it, in the
+// plugin's own calls. What gateways count by themselves is taken to have room.
+// cluster says that this Redis is a cluster, whatever the configuration thinks.
 func (x *Explanation) Ask(ctx context.Context, r *look.Reader, cluster bool) error {
-	if x.Call == nil {
+	if x.BlockedBy != "" {
+		x.blocked()
 		return nil
 	}
-	n := len(x.Call.Keys)
-	results, states := make([]limit.Decision, n), make([]limit.Decision, n)
-	at, admitted := int64(0), true
-	for _, group := range x.groups(cluster) {
-		counters := make([]look.Counter, len(group))
-		place := map[int]int{} // in the group, from 1, of a place in the plan
-		for j, i := range group {
-			place[i+1] = j + 1
-			counters[j] = x.lookCounter(i)
-			if g := x.decision.Plan.Charges[i].Guards; g > 0 {
-				counters[j].Args[1] = int64(place[g])
-			}
+	if len(x.Calls) == 0 {
+		return nil
+	}
+	var counters []LiveCounter
+	for _, c := range x.Calls {
+		if cluster && c.Slot == nil && c.spread() {
+			return errTopology
 		}
-		v, err := r.Decide(ctx, x.Call.Common[0].Value, RequestID, counters)
+		v, err := r.Decide(ctx, c.Common[0].Value, RequestID, c.looks())
 		if err != nil {
 			return err
 		}
-		at = max(at, v.AtUS)
-		admitted = admitted && v.Admitted
-		for j, i := range group {
-			results[i], states[i] = v.Counters[j], v.States[j]
+		c.decision.Reply(reply(&v))
+		for i, s := range v.States {
+			l := LiveCounter{
+				Name: c.decision.Plan.Charges[i].Rate.Name, Key: c.Keys[i],
+				Current: s.Current, Remaining: s.Remaining, ResetMS: s.ResetMS, Rejects: !v.Counters[i].Admitted,
+			}
+			if l.Rejects {
+				l.RetryAfterMS = v.Counters[i].RetryAfterMS
+			}
+			counters = append(counters, l)
 		}
 	}
-	x.verdict(at, admitted, results)
-	for i, s := range states {
-		c := LiveCounter{
-			Name: x.decision.Plan.Charges[i].Rate.Name, Key: x.Call.Keys[i],
-			Current: s.Current, Remaining: s.Remaining, ResetMS: s.ResetMS, Rejects: !results[i].Admitted,
-		}
-		if c.Rejects {
-			c.RetryAfterMS = results[i].RetryAfterMS
-		}
-		x.Live.Counters = append(x.Live.Counters, c)
+	if x.split != nil {
+		x.split.Conclude()
 	}
+	x.verdict()
+	x.Live.Counters = counters
 	return nil
 }
 
-// groups are the places in the plan that go into one call each.
-func (x *Explanation) groups(cluster bool) [][]int {
-	var out [][]int
-	at := map[string]int{}
-	for i, key := range x.Call.Keys {
-		tag := ""
-		if cluster {
-			tag = look.Tag(key)
-		}
-		g, ok := at[tag]
-		if !ok {
-			g = len(out)
-			at[tag] = g
-			out = append(out, nil)
-		}
-		out[g] = append(out[g], i)
-	}
-	return out
+// blocked is what an override's block says, which needs no call.
+func (x *Explanation) blocked() {
+	x.decision.BlockedAt(x.nowUS)
+	x.verdict()
+	x.Live.Limit = x.BlockedBy
 }
 
-// lookCounter is a counter as the plugin's call names it.
-func (x *Explanation) lookCounter(i int) look.Counter {
-	row := x.Call.Counters[i]
-	c := look.Counter{Key: x.Call.Keys[i], Algorithm: x.decision.Plan.Charges[i].Algorithm()}
-	c.Op = numeral(row[1].Value)
-	c.Cost = numeral(row[2].Value)
-	for _, a := range row[3:] {
-		c.Args = append(c.Args, numeral(a.Value))
+// spread reports whether the call's keys have several hash tags.
+func (c *Call) spread() bool {
+	return slices.ContainsFunc(c.Keys, func(k string) bool { return look.Tag(k) != look.Tag(c.Keys[0]) })
+}
+
+// looks are the call's counters.
+func (c *Call) looks() []look.Counter {
+	out := make([]look.Counter, len(c.Keys))
+	for i, row := range c.Counters {
+		out[i] = look.Counter{
+			Key: c.Keys[i], Algorithm: c.decision.Plan.Charges[i].Algorithm(),
+			Op: numeral(row[1].Value), Cost: numeral(row[2].Value),
+		}
+		for _, a := range row[3:] {
+			out[i].Args = append(out[i].Args, numeral(a.Value))
+		}
 	}
-	return c
+	return out
 }
 
 func numeral(s string) int64 {
@@ -120,8 +115,8 @@ func numeral(s string) int64 {
 	return n
 }
 
-// verdict has the engine read the reply.
-func (x *Explanation) verdict(at int64, admitted bool, results []limit.Decision) {
+// reply is what the script answered, as the engine reads it.
+func reply(v *look.Verdict) redisproto.Value {
 	num := func(n int64) redisproto.Value { return redisproto.Value{Kind: redisproto.Integer, Int: n} }
 	flag := func(b bool) redisproto.Value {
 		if b {
@@ -129,13 +124,17 @@ func (x *Explanation) verdict(at int64, admitted bool, results []limit.Decision)
 		}
 		return num(0)
 	}
-	reply := redisproto.Value{Kind: redisproto.Array, Elems: []redisproto.Value{num(at), flag(admitted)}}
-	for _, d := range results {
-		reply.Elems = append(reply.Elems, flag(d.Admitted), num(d.Current), num(d.Remaining), num(d.ResetMS), num(d.RetryAfterMS))
+	out := redisproto.Value{Kind: redisproto.Array, Elems: []redisproto.Value{num(v.AtUS), flag(v.Admitted)}}
+	for _, d := range v.Counters {
+		out.Elems = append(out.Elems, flag(d.Admitted), num(d.Current), num(d.Remaining), num(d.ResetMS), num(d.RetryAfterMS))
 	}
-	x.decision.Reply(reply)
+	return out
+}
+
+// verdict is the engine's.
+func (x *Explanation) verdict() {
 	v := &x.decision.Verdict
-	x.Live = &Live{AtUS: at, Outcome: v.Outcome.String(), WaitingHelps: true, DelayMS: v.DelayMS}
+	x.Live = &Live{AtUS: v.AtUS, Outcome: v.Outcome.String(), WaitingHelps: true, DelayMS: v.DelayMS}
 	if v.Closest >= 0 {
 		x.Live.Limit = x.decision.Plan.Charges[v.Closest].Limit.Name
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/config"
+	"sluice/internal/engine"
 	"sluice/internal/limit"
 	"sluice/internal/look"
 	"sluice/internal/scan"
@@ -22,7 +23,9 @@ import (
 // Options say what to look at.
 type Options struct {
 	Policy *config.Policy // nil: keys are shown as far as they tell themselves
-	Prefix string         // of the keys
+	// Engine is of the Policy, with the overrides at run time; nil for none.
+	Engine *engine.Engine
+	Prefix string // of the keys
 	// Pattern, as SCAN knows them, picks whole keys; Limit picks those of a limit.
 	// "" picks all.
 	Pattern, Limit string
@@ -41,8 +44,22 @@ type Report struct {
 	Faults []Fault    `json:"faults,omitempty"`
 	// FaultCounts has how many keys have each kind of fault; Faults only examples.
 	FaultCounts map[string]int64 `json:"fault_counts,omitempty"`
+	// Overrides are those at run time that hold, and those that gateways skip.
+	Overrides []Override `json:"overrides,omitempty"`
 	// Unseen says what this user may not look at.
 	Unseen []string `json:"unseen,omitempty"`
+	// Notes are what else a reader has to know.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Override is an override at run time.
+type Override struct {
+	Limit    string   `json:"limit"`
+	Values   []string `json:"values,omitempty"` // of the caller's key; none for all callers
+	Override string   `json:"override"`
+	UntilMS  int64    `json:"until_ms"` // of Redis's clock, ms since the epoch
+	LeftMS   int64    `json:"left_ms"`
+	Problem  string   `json:"problem,omitempty"` // why gateways skip it
 }
 
 // LimitUse is about the counters of one limit's rate.
@@ -70,6 +87,9 @@ type Usage struct {
 	ResetMS      int64 `json:"reset_ms"`
 	TTLMS        int64 `json:"ttl_ms"` // -1: never expires
 	Bytes        int64 `json:"bytes"`
+	// Override is what holds for this counter's requests at run time; "" for nothing.
+	// Where it blocks, Rejected and RetryAfterMS are the block's.
+	Override string `json:"override,omitempty"`
 }
 
 // Inspector looks at counters and adds to a report.
@@ -88,7 +108,7 @@ func New(o Options) *Inspector {
 		o.Prefix = "rl"
 	}
 	return &Inspector{
-		o: o, rates: newRates(o.Policy), report: &Report{FaultCounts: map[string]int64{}},
+		o: o, rates: newRates(o.Policy, o.Engine), report: &Report{FaultCounts: map[string]int64{}},
 		limits: map[string]*LimitUse{}, readers: map[redis.UniversalClient]*look.Reader{}, unseen: map[string]bool{},
 	}
 }
@@ -254,13 +274,17 @@ func (in *Inspector) add(it *item, a look.Answer) {
 	default:
 		u.ResetMS = 0
 	}
+	u.overridden(it, a.AtUS/1000)
 	use := in.limits[u.Counter]
 	if use == nil {
-		use = &LimitUse{Counter: u.Counter, Rate: u.Rate}
+		use = &LimitUse{Counter: u.Counter}
 		in.limits[u.Counter] = use
 	}
 	if use.Rate == "" || use.Rate == "penalty" {
 		use.Rate = u.Rate
+		if u.Override != "" { // the caller's, not the limit's
+			use.Rate = in.rates.configured(u.Counter)
+		}
 	}
 	use.Keys++
 	use.Bytes += u.Bytes

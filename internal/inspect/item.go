@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/config"
+	"sluice/internal/engine"
 	"sluice/internal/limit"
 	"sluice/internal/stored"
 )
@@ -28,6 +29,8 @@ type item struct {
 	limit  *config.Limit // nil where the configuration doesn't know the counter
 	rate   *config.Rate
 	params *limit.Params
+
+	override *engine.Override // what holds at run time; nil for nothing
 }
 
 // args are what the script reads about the counter.
@@ -59,6 +62,9 @@ func (in *Inspector) read(ctx context.Context, rdb redis.UniversalClient, keys [
 		if it.named {
 			it.format = stored.BySuffix(it.name.Suffix)
 			it.limit, it.rate, it.params = in.rates.find(it.name)
+			if it.limit != nil {
+				it.override = in.rates.override(it.limit, it.name)
+			}
 		}
 		c := commands{kind: pipe.Type(ctx, k), ttl: pipe.PTTL(ctx, k)}
 		if !in.unseen["MEMORY USAGE"] {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sluice/internal/config"
+	"sluice/internal/engine"
 	"sluice/internal/explain"
 	"sluice/internal/key"
 	"sluice/internal/limit"
@@ -14,15 +15,32 @@ import (
 // rates finds the limit and the rate behind a key.
 type rates struct {
 	policy   *config.Policy
+	engine   *engine.Engine           // with the overrides at run time; nil for none
 	counters map[string]*config.Limit // by config.Rate.Counter
 }
 
-func newRates(p *config.Policy) *rates {
-	r := &rates{policy: p, counters: map[string]*config.Limit{}}
+func newRates(p *config.Policy, e *engine.Engine) *rates {
+	r := &rates{policy: p, engine: e, counters: map[string]*config.Limit{}}
 	if p != nil {
 		p.EachRate(func(l *config.Limit, rate *config.Rate) { r.counters[rate.Counter()] = l })
 	}
+	if e != nil {
+		e.EachOverride(func(o *engine.Override) {
+			for _, rate := range o.Rates(nil) {
+				r.counters[rate.Counter()] = o.Limit
+			}
+		})
+	}
 	return r
+}
+
+// override is what holds at run time for the requests of a counter; nil for
+// nothing.
+func (r *rates) override(l *config.Limit, n stored.Name) *engine.Override {
+	if r.engine == nil {
+		return nil
+	}
+	return r.engine.OverrideOfKey(l, []byte(n.Values))
 }
 
 // find returns the limit of a counter, its algorithm (the limit's, or the
@@ -38,7 +56,11 @@ func (r *rates) find(n stored.Name) (l *config.Limit, rate *config.Rate, params 
 		return nil, nil, nil
 	}
 	switch {
-	case n.Suffix == l.Algorithm.Suffix:
+	case n.Suffix == limit.Pool.Suffix:
+		if rate.Pool {
+			return l, rate, &rate.Params
+		}
+	case n.Suffix == l.Algorithm.Suffix && !rate.Pool:
 		if _, shard := config.CutShard(n.Values); shard >= 0 && shard < len(rate.Shards) {
 			return l, rate, &rate.Shards[shard]
 		}
@@ -46,7 +68,8 @@ func (r *rates) find(n stored.Name) (l *config.Limit, rate *config.Rate, params 
 	case n.Suffix == limit.Penalty.Suffix && l.PenaltyUS > 0:
 		return l, rate, &limit.Params{Limit: 1, WindowMS: l.PenaltyUS / 1000}
 	}
-	return nil, nil, nil
+	// A pool that is over, or a penalty that isn't configured any more.
+	return l, nil, nil
 }
 
 // rate is the rate of the counter for the key's requests: overrides are looked
@@ -55,20 +78,38 @@ func (r *rates) rate(l *config.Limit, n stored.Name) *config.Rate {
 	var v source.View
 	if req := r.request(l, n.Values); req != nil {
 		v.Reset(req, &r.policy.Source)
-		va := l.Variant(&v)
-		for i := range va.Rates {
-			if va.Rates[i].Counter() == n.Counter {
-				return &va.Rates[i]
+		own := l.Variant(&v).Rates
+		if o := r.override(l, n); o != nil {
+			// A pool leaves the limit's own counters as they are.
+			if list := o.Rates(own); len(list) > 0 && (!list[0].Pool || n.Suffix == limit.Pool.Suffix) {
+				own = list
+			}
+		}
+		for i := range own {
+			if own[i].Counter() == n.Counter {
+				return &own[i]
 			}
 		}
 	}
-	var found *config.Rate
-	r.policy.EachRate(func(o *config.Limit, rate *config.Rate) {
-		if o == l && found == nil && rate.Counter() == n.Counter {
+	return r.plain(n.Counter)
+}
+
+// plain is the configuration's rate of a counter; nil for none.
+func (r *rates) plain(counter string) (found *config.Rate) {
+	r.policy.EachRate(func(_ *config.Limit, rate *config.Rate) {
+		if found == nil && rate.Counter() == counter {
 			found = rate
 		}
 	})
 	return found
+}
+
+// configured is that rate's text, "" for none.
+func (r *rates) configured(counter string) string {
+	if rate := r.plain(counter); rate != nil {
+		return rate.Text
+	}
+	return ""
 }
 
 // request is what a key's values tell of the requests behind it.

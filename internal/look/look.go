@@ -79,7 +79,7 @@ func New(rdb redis.UniversalClient) *Reader {
 	for _, a := range limit.Algorithms() {
 		names = append(names, a.Script)
 	}
-	r.script = lua.Compose(append(names, limit.Penalty.Script)...)
+	r.script = lua.Compose(append(names, limit.Penalty.Script, limit.Pool.Script)...)
 	r.source = ReadOnly(r.script.Source)
 	r.load = redis.NewScript(r.source)
 	return r

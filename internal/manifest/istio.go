@@ -150,6 +150,8 @@ func wasmPlugin(values node, p *config.Policy, o *Options) node {
 func podOptions(p *config.Policy, o *Options) *File {
 	annotations := object("proxy.istio.io/config", literal("extraStatTags: ["+strings.Join(tagNames(), ", ")+"]\n"))
 	comment(annotations, "proxy.istio.io/config", "Makes labels of the parts of the plugin's metric names.")
+	set(annotations, "sidecar.istio.io/statsHistogramBuckets", text(istioBuckets()))
+	comment(annotations, "sidecar.istio.io/statsHistogramBuckets", "Times in microseconds, as far apart as redis.timeout needs.")
 	container := object("name", "istio-proxy")
 	if o.PasswordSecret != "" {
 		set(container, "env", list(secretVariable(p, o)))

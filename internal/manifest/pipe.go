@@ -197,6 +197,17 @@ func gatewayManager() node {
 	return at(named(at(static, "listeners"), envoyconfig.Gateway), "filter_chains", 0, "filters", 0, "typed_config")
 }
 
+// istioBuckets are the histogram's buckets as Istio's annotation has them: by the
+// beginning of the metric's name.
+func istioBuckets() string {
+	setting := at(statsConfig(), "histogram_bucket_settings", 0)
+	var bounds []string
+	for _, b := range at(setting, "buckets").Content {
+		bounds = append(bounds, b.Value)
+	}
+	return `{"wasmcustom.` + at(setting, "match", "suffix").Value + `":[` + strings.Join(bounds, ",") + `]}`
+}
+
 // accessLogFormat is the line that a request leaves, with what was decided.
 func accessLogFormat() string {
 	return at(gatewayManager(), "access_log", 0, "typed_config", "log_format", "text_format_source", "inline_string").Value

@@ -183,13 +183,21 @@ func refuseCluster(r *RefusalErrors, p *config.Policy, o *Options) {
 	}
 }
 
-// counters is how many counters one request may need at most.
+// counters is how many hash slots one request may need at most: one for each counter
+// in Redis, and one for all with the same hash_tag.
 func counters(p *config.Policy) int {
 	n := 0
+	tags := map[string]bool{}
 	for _, l := range p.Limits {
-		n += max(1, len(l.Rates))
+		switch {
+		case l.Scope == config.ScopeGateway:
+		case l.HashTag != nil:
+			tags[l.HashTag.String()] = true
+		default:
+			n += max(1, len(l.Rates))
+		}
 	}
-	return n
+	return n + len(tags)
 }
 
 func refuseMesh(r *RefusalErrors, p *config.Policy, o *Options) {

@@ -111,12 +111,12 @@ func (s *Server) setTraffic(_ *http.Request, in Traffic) (any, error) {
 	return s.load.state(), nil
 }
 
-func (s *Server) explain(_ *http.Request, in textIn) (any, error) {
+func (s *Server) explain(r *http.Request, in textIn) (any, error) {
 	a, err := s.ask(in.Text)
 	if err != nil {
 		return nil, mistake(err)
 	}
-	x, err := s.o.Explain(s.o.Settings.Now().Engine, a)
+	x, err := s.explained(r.Context(), s.o.Settings.Now().Engine, a)
 	return x, mistake(err)
 }
 

@@ -2,16 +2,14 @@ package playground
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/config"
-	"sluice/internal/limit"
-	"sluice/lua"
+	"sluice/internal/look"
+	"sluice/internal/stored"
 )
 
 // Bounds on how much of Redis's time and of this program's memory looking costs,
@@ -45,24 +43,17 @@ type Counter struct {
 }
 
 // counters finds the counters in Redis and reads them with the script that
-// decides, asked to charge nothing.
+// decides, made unable to write.
 type counters struct {
 	rdb    *redis.Client
-	script lua.Script
-	run    *redis.Script
+	reader *look.Reader
 	policy *config.Policy
 	cursor uint64
 	known  map[string]bool // keys seen and not yet gone
 }
 
 func newCounters(rdb *redis.Client) *counters {
-	var names []string
-	for _, a := range limit.Algorithms() {
-		names = append(names, a.Script)
-	}
-	c := &counters{rdb: rdb, script: lua.Compose(names...)}
-	c.run = redis.NewScript(c.script.Source)
-	return c
+	return &counters{rdb: rdb, reader: look.New(rdb)}
 }
 
 // look reads the counters of a policy.
@@ -74,18 +65,31 @@ func (c *counters) look(ctx context.Context, p *config.Policy) ([]CounterState, 
 		return nil, err
 	}
 	var states []CounterState
-	var asks []ask
+	byName := map[[2]string]int{} // places in states, by counter and suffix
+	var rates []*config.Rate
+	var limits []*config.Limit
 	p.EachRate(func(l *config.Limit, r *config.Rate) {
-		if l.HashTag != nil {
-			return // their keys don't tell which limit they belong to
-		}
+		byName[[2]string{r.Counter(), l.Algorithm.Suffix}] = len(states)
 		states = append(states, CounterState{Limit: l.Name, Name: r.Name, Text: r.Text, Quota: quota(l, r), Top: []Counter{}})
-		for key := range c.known {
-			if len(key) >= len(r.KeyHead)+len(r.KeyTail) && strings.HasPrefix(key, r.KeyHead) && isCounter(key, r) {
-				asks = append(asks, ask{key: key, algorithm: l.Algorithm, rate: r, state: len(states) - 1})
-			}
-		}
+		rates, limits = append(rates, r), append(limits, l)
 	})
+	var asks []look.Counter
+	var names []stored.Name
+	var at []int
+	for key := range c.known {
+		n, ok := stored.ParseName(key)
+		i, ours := byName[[2]string{n.Counter, n.Suffix}]
+		if !ok || !ours || n.Prefix != p.Redis.Prefix {
+			continue
+		}
+		a := limits[i].Algorithm
+		params := &rates[i].Params
+		if _, shard := config.CutShard(n.Values); shard >= 0 && shard < len(rates[i].Shards) {
+			params = &rates[i].Shards[shard]
+		}
+		asks = append(asks, look.Look(key, a, a.Args(nil, params, nowUS())))
+		names, at = append(names, n), append(at, i)
+	}
 	if len(asks) > maxKeys {
 		// Whichever come first: maps have no order, so each has its turn.
 		asks = asks[:maxKeys]
@@ -93,19 +97,22 @@ func (c *counters) look(ctx context.Context, p *config.Policy) ([]CounterState, 
 			states[i].More = true
 		}
 	}
-	found, err := c.read(ctx, asks)
+	found, err := c.reader.Each(ctx, asks)
 	if err != nil {
 		return nil, err
 	}
-	for i, d := range found {
-		a := asks[i]
+	for i, answer := range found {
+		if answer.Err != nil {
+			continue // something else than a counter is there
+		}
+		d := answer.Counters[0]
 		if d.Current <= 0 && d.Remaining > 0 {
-			delete(c.known, a.key) // nothing counts there any more
+			delete(c.known, asks[i].Key) // nothing counts there any more
 			continue
 		}
-		s := &states[a.state]
+		s := &states[at[i]]
 		s.Keys++
-		s.Top = append(s.Top, Counter{Key: shownKey(a.key, a.rate), Current: d.Current, Remaining: d.Remaining, ResetMS: d.ResetMS})
+		s.Top = append(s.Top, Counter{Key: shownKey(names[i]), Current: d.Current, Remaining: d.Remaining, ResetMS: d.ResetMS})
 	}
 	for i := range states {
 		slices.SortFunc(states[i].Top, func(a, b Counter) int {
@@ -132,27 +139,11 @@ func fuller(a, b Counter) int {
 	return 0
 }
 
-// isCounter reports whether a key ends as a counter of the rate, of whichever shard.
-func isCounter(key string, r *config.Rate) bool {
-	if r.Shards == nil {
-		return strings.HasSuffix(key, r.KeyTail)
+func shownKey(n stored.Name) string {
+	if len(n.Values) > maxShown {
+		return n.Values[:maxShown] + "…"
 	}
-	for i := range r.Shards {
-		tail := []byte(r.KeyTail)
-		r.SetShard(tail, i)
-		if strings.HasSuffix(key, string(tail)) {
-			return true
-		}
-	}
-	return false
-}
-
-func shownKey(key string, r *config.Rate) string {
-	values := key[len(r.KeyHead) : len(key)-len(r.KeyTail)]
-	if len(values) > maxShown {
-		values = values[:maxShown] + "…"
-	}
-	return values
+	return n.Values
 }
 
 func quota(l *config.Limit, r *config.Rate) int64 {
@@ -181,62 +172,4 @@ func (c *counters) scan(ctx context.Context, prefix string) error {
 		}
 	}
 	return nil
-}
-
-// ask is a question about one counter.
-type ask struct {
-	key       string
-	algorithm *limit.Algorithm
-	rate      *config.Rate
-	state     int
-}
-
-// errReply is a reply that isn't the script's.
-var errReply = errors.New("the script's reply has a wrong shape")
-
-// read asks about all counters in one round trip.
-func (c *counters) read(ctx context.Context, asks []ask) ([]limit.Decision, error) {
-	if len(asks) == 0 {
-		return nil, nil
-	}
-	for again := false; ; again = true {
-		pipe := c.rdb.Pipeline()
-		cmds := make([]*redis.Cmd, len(asks))
-		for i := range asks {
-			cmds[i] = c.run.EvalSha(ctx, pipe, []string{asks[i].key}, c.args(&asks[i])...)
-		}
-		_, err := pipe.Exec(ctx)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") && !again {
-			if err := c.run.Load(ctx, c.rdb).Err(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var refused redis.Error
-		if err != nil && !errors.As(err, &refused) {
-			return nil, err
-		}
-		out := make([]limit.Decision, len(asks))
-		for i, cmd := range cmds {
-			reply, err := cmd.Int64Slice()
-			if err != nil {
-				continue // this counter can't be read; it shows as empty
-			}
-			if len(reply) != 7 {
-				return nil, errReply
-			}
-			out[i] = limit.Decision{Admitted: reply[2] == 1, Current: reply[3], Remaining: reply[4], ResetMS: reply[5]}
-		}
-		return out, nil
-	}
-}
-
-// args are the arguments of a call that looks and charges nothing: a cost of 0,
-// without a vote.
-func (c *counters) args(a *ask) []any {
-	argv := []any{"", "playground", strconv.Itoa(c.script.Index(a.algorithm.Script)), lua.OpShadow, 0}
-	for _, n := range a.algorithm.Args(nil, &a.rate.Params, nowUS()) {
-		argv = append(argv, n)
-	}
-	return argv
 }

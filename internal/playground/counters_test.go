@@ -46,6 +46,7 @@ limits:
 - {name: two, rate: [30/s, 100/hour], algorithm: fixed_window}
 - {name: quota, rate: 9/day, algorithm: calendar, timezone: Europe/Berlin}
 - {name: slots, rate: 0/s, algorithm: fixed_window, match: {path: /never}}
+- {name: tagged, key: header:x-key, hash_tag: host, rate: 7/min, algorithm: sliding_counter}
 `)
 	e := engine.New(policy)
 	for i := range 3 {
@@ -71,6 +72,7 @@ limits:
 		"two-1h":   {" 4 96 of 100"},
 		"quota":    {" 4 5 of 9"},
 		"slots":    {},
+		"tagged":   {"a 3 4 of 7", "b 1 6 of 7"},
 		"two-1s":   nil, // may be over by now
 		"two-1000": nil,
 	}
@@ -83,7 +85,7 @@ limits:
 			t.Errorf("%s: %q, expected %q", s.Name, shown, w)
 		}
 	}
-	if len(got) != 6 {
+	if len(got) != 7 {
 		t.Errorf("%d rates", len(got))
 	}
 	after, err := rdb.Keys(t.Context(), "*").Result()

@@ -5,14 +5,20 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/config"
 	"sluice/internal/config/yamlconfig"
 	"sluice/internal/engine"
+	"sluice/internal/explain"
+	"sluice/internal/operate"
+	"sluice/internal/override"
 	"sluice/internal/source"
 	"sluice/internal/source/sourcetest"
+	"sluice/internal/stack"
+	"sluice/internal/stack/stacktest"
 )
 
 func TestParseAsk(t *testing.T) {
@@ -112,72 +118,77 @@ limits:
 - {name: other, match: {path: /other}, rate: 1/s}
 `
 
+// A typed request is what the gateway would get.
 func TestExplain(t *testing.T) {
 	e := engine.New(policyOf(t, levels))
-	a, err := ParseAsk("curl -X POST http://shop.example/api/orders/7?x=1 -H 'X-User-Id: u1' --ip 203.0.113.9")
+	a, err := ParseAsk("curl -X POST http://shop.example/api/orders/7?x=1 -H 'X-User-Id: u1' -H 'X-Forwarded-For: 10.0.0.1' --ip 203.0.113.9 -b a=1 -b c=2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Explain(e, a)
+	typed, err := a.request()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := got.(*Explanation)
+	x := explain.Explain(e, typed, 0)
 	if x.Path != "/api/orders/7" || x.Host != "shop.example" || x.Client != "203.0.113.9" {
 		t.Errorf("got %+v", x)
 	}
-	var applies []bool
-	for _, l := range x.Limits {
-		applies = append(applies, l.Applies)
+	if c, _ := typed.Header("cookie"); c != "a=1; c=2" {
+		t.Errorf("cookies %q", c)
 	}
-	if d := cmp.Diff([]bool{true, true, true, false}, applies); d != "" {
-		t.Error(d)
-	}
-	if n := len(x.Limits[1].Counters); n != 2 {
-		t.Errorf("orders has %d counters", n)
-	}
-	if c := x.Limits[2].Counters[0]; c.Op != "shadow" || len(x.Limits[2].Notes) != 1 {
-		t.Errorf("quiet: %+v", x.Limits[2])
-	}
-	if x.Limits[3].Why != "path: /other" {
-		t.Errorf("other: %q", x.Limits[3].Why)
+	if f, _ := typed.Header("x-forwarded-for"); f != "10.0.0.1, 203.0.113.9" {
+		t.Errorf("x-forwarded-for %q", f)
 	}
 	// The keys are those that the plugin's plan has for the same request.
 	var plan engine.Plan
 	r := sourcetest.New("shop.example/api/orders/7?x=1", ":method", "POST", "x-user-id", "u1", "x-forwarded-for", "203.0.113.9").From("203.0.113.9:40000")
 	e.Plan(r.View(&e.Policy().Source), &plan)
-	if len(plan.Charges) != 4 || len(x.Call.Keys) != 4 || len(x.Call.Counters) != 4 {
-		t.Fatalf("%d charges, %d keys", len(plan.Charges), len(x.Call.Keys))
+	if len(plan.Charges) != 4 || len(x.Calls) != 1 || len(x.Calls[0].Keys) != 4 {
+		t.Fatalf("%d charges, %d calls", len(plan.Charges), len(x.Calls))
 	}
 	for i := range plan.Charges {
-		if string(plan.Key(i)) != x.Call.Keys[i] {
-			t.Errorf("key %d is %q, and %q in the plan", i, x.Call.Keys[i], plan.Key(i))
+		if string(plan.Key(i)) != x.Calls[0].Keys[i] {
+			t.Errorf("key %d is %q, and %q in the plan", i, x.Calls[0].Keys[i], plan.Key(i))
 		}
+	}
+	// Without a host and an address it is this machine's own.
+	if a, err = ParseAsk("/x"); err != nil {
+		t.Fatal(err)
+	}
+	if typed, err = a.request(); err != nil {
+		t.Fatal(err)
+	}
+	if x := explain.Explain(e, typed, 0); x.Client != "127.0.0.1" || x.Host != "127.0.0.1" {
+		t.Errorf("got %+v", x)
 	}
 }
 
-func TestExplainWhatIsNotCounted(t *testing.T) {
-	e := engine.New(policyOf(t, `
-limits:
-- {name: a, key: header:x-a, missing: skip, rate: 1/s}
-- {name: b, key: header:x-b, missing: deny, match: {path: /b}, rate: 1/s}
-- {name: c, rate: 1/s, overrides: [{when: {path: /free}, unlimited: true}]}
-`))
-	explain := func(line string) *Explanation {
-		a, err := ParseAsk(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := Explain(e, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x.(*Explanation)
+// What an operator set and what Redis says are shown; without Redis the rest is.
+func TestExplainAsksRedis(t *testing.T) {
+	server := stacktest.Redis(t, stack.RedisOptions{})
+	rdb := server.Client()
+	defer rdb.Close()
+	policy := policyOf(t, levels)
+	e := engine.New(policy)
+	s := &Server{o: Options{Redis: rdb}}
+	a, err := ParseAsk("/free --ip 203.0.113.9")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if x := explain("/free"); x.Call != nil || !strings.Contains(x.Limits[0].Why, "skip") || !strings.Contains(x.Limits[2].Why, "unlimited") {
-		t.Errorf("free: %+v", x)
+	decide(t, rdb, e, sourcetest.New("h/free").From("203.0.113.9:40000"))
+	x, err := s.explained(t.Context(), e, a)
+	if err != nil || x.Live == nil || x.Live.Outcome != "admitted" || x.Live.Counters[0].Current != 1 {
+		t.Errorf("%+v, %v", x, err)
 	}
-	if x := explain("/b"); x.RefusedBy != "b" || x.Call != nil || !strings.Contains(x.Limits[2].Why, "b refuses") {
-		t.Errorf("b: %+v", x)
+	op := operate.Operator{Redis: rdb, Prefix: "rl", Policy: policy}
+	if _, _, _, err := op.Set(t.Context(), override.Target{Name: "per-ip"}, override.Spec{Kind: override.Block}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if x, err = s.explained(t.Context(), e, a); err != nil || x.BlockedBy != "per-ip" || x.Live.Outcome != "rejected" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	server.Stop()
+	if x, err = s.explained(t.Context(), e, a); err != nil || x.Live != nil || len(x.Limits) != 4 || len(x.Calls) != 1 {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -25,7 +25,6 @@ type Options struct {
 	Redis    *redis.Client
 	Settings *Settings
 	Server   RedisServer // nil where Redis isn't the page's to stop
-	Explain  Explainer   // nil for the built-in one
 }
 
 // RedisServer is a Redis that the page may break, to show what happens then.
@@ -63,9 +62,6 @@ func newServer(addr string, o Options) (*Server, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
-	}
-	if o.Explain == nil {
-		o.Explain = Explain
 	}
 	s := &Server{
 		o:       o,

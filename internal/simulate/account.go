@@ -300,7 +300,10 @@ func (a *account) keys(yield func(string) bool) {
 // shown is a counter's values as a person reads them.
 func (a *account) shown(s *keyStat) string {
 	_, values, _ := strings.Cut(s.key, "|")
-	values, _, _ = strings.Cut(values, "}:")
+	values, _, tagless := strings.Cut(values, "}:")
+	if !tagless { // the limit has a hash_tag
+		values = values[:max(strings.LastIndexByte(values, ':'), 0)]
+	}
 	if s.row.limit.Key == nil {
 		return "all requests"
 	}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -75,6 +76,9 @@ func (c *Config) variant(prefix, algorithm string, without map[int]bool) (*engin
 		}
 	}
 	redis["prefix"] = json.RawMessage(strconv.Quote(prefix))
+	// One gateway counts alike wherever its counters are: here all are in one Redis,
+	// and one call decides all limits of a request.
+	delete(redis, "topology")
 	limits := []map[string]json.RawMessage{}
 	for i, l := range c.limits {
 		if without[i] {
@@ -82,6 +86,10 @@ func (c *Config) variant(prefix, algorithm string, without map[int]bool) (*engin
 		}
 		if algorithm != "" {
 			l = withAlgorithm(l, algorithm)
+		}
+		if l["scope"] != nil {
+			l = maps.Clone(l)
+			delete(l, "scope")
 		}
 		limits = append(limits, l)
 	}
@@ -169,6 +177,28 @@ func CheckAlgorithm(name string) error {
 		names = append(names, a.Name)
 	}
 	return UsageError(fmt.Sprintf("%q is no algorithm to compare: expected %s", name, strings.Join(names, ", ")))
+}
+
+// placeNotes say what the figures are of where a limit isn't counted by all gateways
+// together, or more than a configuration has a say.
+func placeNotes(p *config.Policy, redisGiven bool) []string {
+	var own []string
+	for _, l := range p.Limits {
+		if l.Scope == config.ScopeGateway {
+			own = append(own, l.Name)
+		}
+	}
+	var notes []string
+	if len(own) > 0 {
+		notes = append(notes, "scope: gateway: the figures of "+strings.Join(own, ", ")+" are those of one gateway that gets all requests; several gateways admit that each")
+	}
+	if p.Redis.Topology == config.RedisCluster {
+		notes = append(notes, "topology: cluster: counts are as in a cluster whose nodes all answer; what an undo between two slots changes for a moment isn't shown")
+	}
+	if redisGiven && p.RuntimeOverrides {
+		notes = append(notes, "overrides set at run time are not applied: the configuration alone is simulated")
+	}
+	return notes
 }
 
 // Unfed is a limit that the input can't feed.

@@ -16,6 +16,7 @@ type Options struct {
 	// Server decides by the scripts; nil for the models.
 	Server     *Server
 	ServerName string // what reports call it
+	RedisGiven bool   // it is a Redis that others may use, too
 	Top        int    // how many keys are listed for each limit
 	Suggest    bool
 	Series     bool // note what happens over time, for plots
@@ -36,6 +37,7 @@ func Simulate(ctx context.Context, c *Config, in Input, o Options) (*Report, err
 	feeder := newFeeder(in.Fields())
 	without, unfed, notes := feeder.unfed(c.Policy)
 	notes = append(notes, feeder.clientNotes(c.Policy)...)
+	notes = append(notes, placeNotes(c.Policy, o.RedisGiven)...)
 	report := &Report{Config: c.Name, NotFed: append([]Unfed{}, unfed...), From: from, To: to}
 	report.By = "the models of the algorithms"
 	if o.Server != nil {

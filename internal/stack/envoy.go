@@ -83,7 +83,7 @@ func StartEnvoy(ctx context.Context, o EnvoyOptions) (*Envoy, error) {
 	if err := proc.waitReady(ctx, envoyReady, func() error { return e.ready(ctx, adminFile) }); err != nil {
 		proc.Kill()
 		var ended *EndedError
-		if errors.As(err, &ended) && strings.Contains(ended.Tail, "cannot bind") {
+		if errors.As(err, &ended) && (strings.Contains(ended.Tail, "cannot bind") || strings.Contains(ended.Tail, "cannot listen")) {
 			return nil, fmt.Errorf("%w: %w", ErrPortTaken, err)
 		}
 		return nil, err

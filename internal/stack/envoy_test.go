@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,6 +103,51 @@ func TestEnvoySaysThatItsPortIsTaken(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Two Envoys would share a port, each with a listener of its own: whoever calls
+// OwnPorts is told instead.
+func TestEnvoysShareNoPort(t *testing.T) {
+	for range 2 { // another program may be faster to take the port
+		port, err := FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := func() error {
+			c := bareGateway(t)
+			c.Listen(envoyconfig.Gateway, port)
+			c.OwnPorts()
+			_, err := startEnvoy(t, c)
+			return err
+		}
+		if err := start(); errors.Is(err, ErrPortTaken) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := start(); !errors.Is(err, ErrPortTaken) {
+			t.Errorf("a second Envoy on the port: %v", err)
+		}
+		return
+	}
+	t.Fatal("no free port")
+}
+
+func TestClaim(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	release, err := Claim(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Claim(dir); !errors.Is(err, ErrInUse) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	release()
+	again, err := Claim(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }
 
 func TestEnvoyThatRefusesItsConfiguration(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,8 +17,8 @@ import (
 	"sluice/lua"
 )
 
-// all are the algorithms, and the penalty.
-func all() []*limit.Algorithm { return append(limit.Algorithms(), limit.Penalty) }
+// all are the algorithms, the penalty and the pool.
+func all() []*limit.Algorithm { return append(limit.Algorithms(), limit.Penalty, limit.Pool) }
 
 func TestEveryAlgorithmHasAFormat(t *testing.T) {
 	for _, a := range all() {
@@ -43,6 +44,9 @@ func params(a *limit.Algorithm, n int64) limit.Params {
 	p := limit.Params{Limit: n, WindowMS: 60_000}
 	if a.Name == "concurrency" {
 		p.HoldMS = 60_000
+	}
+	if a == limit.Pool {
+		p.UntilMS = time.Now().UnixMilli() + 60_000
 	}
 	if a.Name == "calendar" {
 		p.Calendar = &limit.Calendar{Unit: limit.Day}

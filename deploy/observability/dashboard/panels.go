@@ -67,7 +67,7 @@ var rows = []row{
 			{`histogram_quantile(0.95, sum by (le) (rate(sluice_redis_us_bucket{` + here + `}` + span + `)))`, "p95"},
 			{`histogram_quantile(0.99, sum by (le) (rate(sluice_redis_us_bucket{` + here + `}` + span + `)))`, "p99"},
 			{`sum(rate(sluice_redis_us_sum{` + here + `}` + span + `)) / sum(rate(sluice_redis_us_count{` + here + `}` + span + `))`, "mean"}}},
-		{title: "Who decided", about: "redis: Redis. memory: a rejection that still held. local, lease: the gateway by itself. degraded: a pool in Redis.", unit: units.RequestsPerSecond, width: 12, stacked: true, queries: []query{
+		{title: "Who decided", about: "redis: Redis. memory: a rejection that still held. local, lease: the gateway by itself. degraded: a pool in Redis, or a gateway whose clock is wrong; degraded_exhausted: a pool that is spent. override: an operator's block.", unit: units.RequestsPerSecond, width: 12, stacked: true, queries: []query{
 			{`sum by (mode) (rate(sluice_mode_total{` + here + `}` + span + `))`, "{{mode}}"}}},
 		{title: "Why Redis didn't decide", unit: units.RequestsPerSecond, width: 12, stacked: true, queries: []query{
 			{`sum by (kind) (rate(sluice_redis_errors_total{` + here + `}` + span + `))`, "{{kind}}"}}},
@@ -79,6 +79,14 @@ var rows = []row{
 		{title: "Charged afterwards", about: "Units per second that a gateway admitted without Redis and charged there since; corrections after the answer that Redis didn't confirm.", unit: units.Short, width: 12, queries: []query{
 			{`sum(rate(sluice_reconciled_units_total{` + here + `}` + span + `))`, "reconciled"},
 			{`sum(rate(sluice_settle_errors_total{` + here + `}` + span + `))`, "settlements lost"}}},
+	}},
+	{"Operators and clocks", []panel{
+		{title: "Overrides at run time", about: "In force at each gateway. Those that differ for longer than two seconds use another Redis, database or prefix.", unit: units.Short, width: 8, queries: []query{
+			{`sum by (instance) (sluice_overrides{` + here + `})`, "{{instance}}"}}},
+		{title: "Overrides that are skipped", about: "In five minutes: malformed, of no limit, or Redis doesn't tell them.", unit: units.Short, width: 8, queries: []query{
+			{`sum by (instance) (increase(sluice_override_errors_total{` + here + `}[5m]))`, "{{instance}}"}}},
+		{title: "Clock against Redis's", about: "Above 1000 ms, with clock: gateway, a gateway counts by Redis's clock.", unit: units.Milliseconds, width: 8, queries: []query{
+			{`max by (instance) (sluice_clock_skew_ms{` + here + `})`, "{{instance}}"}}},
 	}},
 	{"Configuration and plugin", []panel{
 		{title: "Requests that the configuration doesn't fit", about: "Costs that were no whole numbers and counted 1; client addresses that were needed and unknown.", unit: units.RequestsPerSecond, width: 12, queries: []query{

@@ -55,17 +55,34 @@ async function sendOnce() {
 function show(x) {
   const met = x.limits.filter((l) => l.applies).length;
   const client = x.client_ip ? `, from ${x.client_ip}` : '';
-  const summary = x.refused_by
-    ? `${x.refused_by} refuses it: a part of its key is absent.`
-    : `${met} of ${x.limits.length} limits apply. ${x.call ? 'All of them are asked in one call.' : 'Redis isn’t asked.'}`;
+  const calls = x.calls || [];
+  const summary = x.refused_by ? `${x.refused_by} refuses it: a part of its key is absent.`
+    : x.blocked_by ? `${x.blocked_by} rejects it: an operator’s override blocks it. Redis isn’t asked.`
+      : `${met} of ${x.limits.length} limits apply. ${asked(calls.length, met)}${now(x.live)}`;
   const out = [
     h('p', {}, h('code', {}, `${x.method} ${x.host}${x.path}`), client),
     h('p', { class: 'summary' }, summary),
     h('ul', { class: 'words' }, ...x.limits.map(word)),
   ];
-  if (x.call) out.push(call(x.call));
-  return out;
+  return out.concat(calls.map((c) => call(c, x.live)));
 }
+
+/** asked says how Redis is. */
+function asked(calls, met) {
+  if (calls === 0) return 'Redis isn’t asked.';
+  if (calls > 1) return `Redis is asked in ${calls} calls at once, one for each hash slot.`;
+  return met > 1 ? 'All of them are asked in one call.' : 'It is asked in one call.';
+}
+
+/** now says what Redis would answer. */
+function now(live) {
+  if (!live || !live.limit) return '';
+  if (live.outcome !== 'rejected') return ` Sent now, it would be ${live.outcome}.`;
+  return ` Sent now, it would be rejected by ${live.limit}${live.waiting_helps ? ` for ${live.retry_after_seconds} s` : ', however long it waits'}.`;
+}
+
+/** runTime is an operator’s override. */
+const runTime = (o) => `Set at run time for ${o.key === null ? 'all callers' : 'this caller'}: ${o.override}, until ${new Date(o.until_ms).toLocaleString()}`;
 
 function word(l) {
   const counters = l.counters || [];
@@ -73,18 +90,24 @@ function word(l) {
   return h('li', { class: applies ? 'applies' : 'passes' },
     h('p', {}, h('span', { class: 'mark', 'aria-hidden': 'true' }, applies ? '✓' : '–'), h('b', {}, l.name), ' ',
       applies ? 'applies' : h('span', {}, l.applies ? 'doesn’t count it: ' : unmet(l.why), h('code', {}, l.why || ''))),
-    ...counters.map((c) => h('p', { class: 'counter' }, `${c.rate}, ${c.algorithm}${c.cost === 1 ? '' : `, cost ${c.cost}`}${/^shadow/.test(c.op) ? ', only counted' : ''}, counted at `, h('code', {}, c.key))),
+    ...counters.map((c) => h('p', { class: 'counter' }, `${c.rate}, ${c.algorithm}${c.cost === 1 ? '' : `, cost ${c.cost}`}${/^shadow/.test(c.op) ? ', only counted' : ''}, counted ${c.gateway ? 'in each gateway' : 'in Redis'} at `, h('code', {}, c.key))),
+    ...(l.run_time ? [h('p', { class: 'hint' }, runTime(l.run_time))] : []),
     ...(l.notes || []).map((n) => h('p', { class: 'hint' }, n)));
 }
 
 /** unmet introduces why a limit doesn't apply: mostly a condition that fails. */
 const unmet = (why) => (/^(except|group|it is)/.test(why || '') ? 'doesn’t apply: ' : 'doesn’t apply, it needs ');
 
-function call(c) {
+function call(c, live) {
+  const state = (key) => {
+    const k = live && (live.counters || []).find((x) => x.key === key);
+    return k ? `   # ${k.current} used, ${k.remaining} left` : '';
+  };
+  const where = c.slot === undefined ? 'The call to Redis' : `The call to hash slot ${c.slot}`;
   const args = (list) => list.map((a) => a.value === '' ? '""' : a.value).join(' ');
-  const lines = [`EVALSHA ${c.sha} ${c.keys.length}`, ...c.keys.map((k) => `  ${k}`), `  ${args(c.common)}`, ...c.counters.map((row) => `  ${args(row)}`)];
+  const lines = [`EVALSHA ${c.sha} ${c.keys.length}`, ...c.keys.map((k) => `  ${k}${state(k)}`), `  ${args(c.common)}`, ...c.counters.map((row) => `  ${args(row)}`)];
   const legend = c.counters.length ? c.counters[0].map((a) => a.name).join(', ') : '';
-  return h('details', {}, h('summary', {}, 'The call to Redis'),
-    h('div', { class: 'answer', tabindex: '0', role: 'region', 'aria-label': 'The call to Redis' }, h('pre', {}, lines.join('\n'))),
+  return h('details', {}, h('summary', {}, where),
+    h('div', { class: 'answer', tabindex: '0', role: 'region', 'aria-label': where }, h('pre', {}, lines.join('\n'))),
     h('p', { class: 'hint' }, `After the keys: clock (“” is Redis’s own) and request id; then for each key ${legend}.`));
 }

@@ -12,6 +12,19 @@ func (c *Config) RemoveListener(name string) {
 	static["listeners"] = slices.DeleteFunc(listeners, func(l any) bool { return at(l, "name") == name })
 }
 
+// OwnPorts keeps other programs from sharing the ports that the listeners bind:
+// otherwise each worker opens the port for itself, and so may a second Envoy, which
+// then gets every other connection.
+func (c *Config) OwnPorts() {
+	static, _ := c.root["static_resources"].(M)
+	listeners, _ := static["listeners"].([]any)
+	for _, l := range listeners {
+		if m, ok := l.(M); ok && at(m, "address", "socket_address") != nil {
+			m["enable_reuse_port"] = false
+		}
+	}
+}
+
 func (c *Config) addListener(l M) { c.add("listeners", l) }
 func (c *Config) addCluster(l M)  { c.add("clusters", l) }
 
