@@ -34,11 +34,12 @@ const (
 
 // options are what the command line says.
 type options struct {
-	plan  plan
-	rows  *regexp.Regexp
-	parts []string
-	out   string // a path, or "-"
-	args  []string
+	plan   plan
+	rows   *regexp.Regexp
+	parts  []string
+	out    string   // a path, or "-"
+	beside []string // other modules to measure beside this checkout's
+	args   []string
 }
 
 func (o options) has(part string) bool { return slices.Contains(o.parts, part) }
@@ -62,18 +63,22 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	var seconds, warm int
-	var rows, parts string
+	var rows, parts, modules string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.plan.Rounds, "rounds", 5, "rounds over all rows")
 	f.IntVar(&seconds, "seconds", 2, "length of a row in a round, seconds")
 	f.IntVar(&warm, "warm", 1, "load before that which isn't measured, seconds")
 	f.StringVar(&rows, "rows", "", "regular expression: measure only the rows whose names match")
 	f.StringVar(&parts, "parts", strings.Join([]string{partGateways, partAlgorithms, partGo}, ","), "parts of the report")
+	f.StringVar(&modules, "beside", "", "other modules, separated by commas: measure each row with the plugin with them too")
 	f.StringVar(&o.out, "out", "docs/benchmarks.md", "file to write, relative to the checkout; - prints it")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	o.args = args
+	if modules != "" {
+		o.beside = strings.Split(modules, ",")
+	}
 	o.parts = strings.Split(parts, ",")
 	o.plan.Length = time.Duration(seconds) * time.Second
 	o.plan.Warm = time.Duration(warm) * time.Second
@@ -108,6 +113,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	chosen := choose(tables, o.rows)
+	chosen = beside(chosen, o.beside)
 	t, err := findTools(ctx, o, chosen)
 	if err != nil {
 		return err
@@ -148,6 +154,26 @@ func choose(all []table, names *regexp.Regexp) []table {
 		}
 	}
 	return chosen
+}
+
+// beside adds rows with other modules next to each one with the plugin.
+func beside(all []table, modules []string) []table {
+	for i := range all {
+		var rows []row
+		for _, r := range all[i].rows {
+			rows = append(rows, r)
+			if r.policy == "" {
+				continue
+			}
+			for _, m := range modules {
+				other := r
+				other.name, other.module = r.name+" ("+strings.TrimSuffix(filepath.Base(m), ".wasm")+")", m
+				rows = append(rows, other)
+			}
+		}
+		all[i].rows = rows
+	}
+	return all
 }
 
 // allRows are the rows of all tables.

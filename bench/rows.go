@@ -20,8 +20,9 @@ type row struct {
 	other  func(*envoyconfig.Config, *bed)
 	// service says that the row needs the rate-limit service.
 	service bool
-	keys    int // how many callers the load has, each with a counter of its own
-	status  int // what every request is answered
+	keys    int    // how many callers the load has, each with a counter of its own
+	status  int    // what every request is answered
+	module  string // the plugin's file; "" is this checkout's
 }
 
 const (

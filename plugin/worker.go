@@ -21,6 +21,8 @@ const (
 	// slowTickMS is the period otherwise; the first fast tick that finds
 	// nothing pending returns to it.
 	slowTickMS = 500
+	// gatherUS is how long a busy pipe's calls may wait for each other.
+	gatherUS = 500
 )
 
 // worker is one configuration in one worker: its policy, its pipes to Redis and
@@ -133,6 +135,7 @@ func (w *worker) pipeOptions() link.Options {
 		// No longer than between two probes of the breaker, so that a Redis that is
 		// back is found within a second.
 		BackoffMax: 500_000,
+		Gather:     gatherUS,
 		Rand:       w.random,
 		Observer:   observer{w},
 	}
