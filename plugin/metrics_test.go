@@ -17,7 +17,7 @@ func TestMissingKeyCountsAsRejected(t *testing.T) {
 	r.host.Enter(hosttest.RootID)
 	for limit, want := range map[string]int64{"a": 1, "all": 0} {
 		for _, o := range outcomes {
-			n := r.host.Metrics.Value("limit=.=" + limit + ";.;outcome=.=" + o + ";.;sluice_decisions_total")
+			n := r.metric("limit=.=" + limit + ";.;outcome=.=" + o + ";.;sluice_decisions_total")
 			if o != "rejected" && n != 0 || o == "rejected" && n != want {
 				t.Errorf("%s of %s counts %d", o, limit, n)
 			}

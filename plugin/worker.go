@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -91,6 +92,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.policy = policy
 	w.engine = engine.New(policy)
 	w.metrics.define(w.host, policy)
+	w.metrics.flushed = math.MinInt64 / 2 // the first request's go out at once
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
 	if policy.Redis.Topology == config.RedisCluster {
@@ -180,7 +182,8 @@ func (w *worker) OnTick() {
 	if w.pipe == nil {
 		return
 	}
-	now := w.host.Steady()
+	now := w.vm.steady()
+	w.metrics.flush(now)
 	w.probe(now)
 	w.control.tick(now)
 	if w.fallback != nil {
@@ -242,6 +245,7 @@ func (w *worker) NewHttpContext(id uint32) types.HttpContext {
 // OnPluginDone is asked when the configuration is replaced and its last request
 // is gone.
 func (w *worker) OnPluginDone() bool {
+	w.metrics.flush(w.vm.now)
 	for i := range w.lanes {
 		if w.lanes[i].breaker.IsOpen() {
 			w.metrics.breakerOpen.add(-1) // the gauge is one for all workers
