@@ -85,6 +85,9 @@ func (m *metrics) sum(c *metric, n int64) {
 
 // flush tells the proxy what was summed up.
 func (m *metrics) flush(now int64) {
+	if len(m.changed) == 0 {
+		return
+	}
 	m.flushed = now
 	for len(m.changed) > 0 {
 		c := m.changed[len(m.changed)-1]

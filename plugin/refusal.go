@@ -56,7 +56,7 @@ func (a *answers) send(r *request, x refusal) {
 	}
 	body := a.body[:0]
 	grpc := int32(-1)
-	if r.grpc {
+	if isGRPC(r.headers) {
 		grpc = x.grpc
 		body = append(body, x.message...)
 		if x.pushbackMS != 0 {

@@ -27,7 +27,6 @@ type request struct {
 	w        *worker
 	id       uint32
 	phase    phase
-	grpc     bool
 	debug    bool
 	counted  bool // met a limit
 	over     bool // the proxy reported its end
@@ -80,7 +79,6 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		r.decision.Clear()
 		return r.pass(types.ActionContinue)
 	}
-	r.grpc = isGRPC(r.headers)
 	r.debug = w.policy.Debug != nil && w.policy.Debug.Matches(&w.view)
 	r.counted = true
 	w.vm.open[r.id] = r
