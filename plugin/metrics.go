@@ -71,16 +71,16 @@ type metrics struct {
 	clientUnknown metric // requests whose client address was needed and unknown
 }
 
-// sumUS is how long what every request counts is summed up at least: each call to
+// sumUS is how long what every request counts is summed up: each call to
 // the proxy costs as much as some of the decision's steps.
 const sumUS = 4000
 
-// sum adds n to a counter that the proxy is told of by a later flush.
-func (m *metrics) sum(c *metric, n int64) {
+// sum adds 1 to a counter that the proxy is told of by a later flush.
+func (m *metrics) sum(c *metric) {
 	if c.sum == 0 {
 		m.changed = append(m.changed, c)
 	}
-	c.sum += n
+	c.sum++
 }
 
 // flush tells the proxy what was summed up.
@@ -144,12 +144,12 @@ func (m *metrics) define(h host.Host, p *config.Policy) {
 // count counts one decision: a row for each limit that it met.
 func (m *metrics) count(d *engine.Decision, mode int) {
 	if mode != modeNone {
-		m.sum(&m.mode[mode], 1)
+		m.sum(&m.mode[mode])
 	}
 	switch d.Verdict.Mode {
 	case engine.ModeMemory, engine.ModeOverride:
 		// Only the limit that rejects had a word.
-		m.sum(&m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected], 1)
+		m.sum(&m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected])
 		return
 	}
 	if d.Failure != engine.NoFailure {
@@ -157,7 +157,7 @@ func (m *metrics) count(d *engine.Decision, mode int) {
 	}
 	m.oddCosts.add(int64(d.Plan.OddCosts))
 	if l := d.Plan.Missing; l != nil {
-		m.sum(&m.decisions[l.Index][countRejected], 1) // it refused the request unasked
+		m.sum(&m.decisions[l.Index][countRejected]) // it refused the request unasked
 		return
 	}
 	last := -1
@@ -168,7 +168,7 @@ func (m *metrics) count(d *engine.Decision, mode int) {
 		}
 		last = c.Limit.Index
 		if o := rowOutcome(d, last); o >= 0 {
-			m.sum(&m.decisions[last][o], 1)
+			m.sum(&m.decisions[last][o])
 		}
 	}
 }
