@@ -15,7 +15,11 @@ func (b *bed) config(r row) (*envoyconfig.Config, error) {
 	}
 	c.AdminPort(0)
 	c.Listen(envoyconfig.Gateway, 0)
-	c.Module(filepath.Join(b.root, stack.ModulePath))
+	module := r.plugin
+	if module == "" {
+		module = filepath.Join(b.root, stack.ModulePath)
+	}
+	c.Module(module)
 	c.Endpoint(envoyconfig.RedisTCP, b.redis.Addr)
 	c.Endpoint(envoyconfig.Upstream, b.application.Listener(envoyconfig.Gateway))
 	c.RemoveListener(envoyconfig.Sample)

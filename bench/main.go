@@ -42,11 +42,12 @@ const soakFile = "bench/testdata/soak.json"
 
 // options are what the command line says.
 type options struct {
-	plan  plan
-	rows  *regexp.Regexp
-	parts []string
-	out   string // a path, or "-"
-	args  []string
+	plan   plan
+	rows   *regexp.Regexp
+	parts  []string
+	out    string   // a path, or "-"
+	beside []string // other modules to measure beside this checkout's
+	args   []string
 
 	steady   plan
 	budget   time.Duration
@@ -76,7 +77,7 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	var seconds, warm int
-	var rows, parts string
+	var rows, parts, modules string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&o.plan.Rounds, "rounds", 3, "rounds over all rows")
 	f.IntVar(&seconds, "seconds", 2, "length of a row in a round, seconds")
@@ -85,6 +86,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.budget, "budget", 9*time.Minute+30*time.Second, "time for everything: rounds that wouldn't be over in it are left out")
 	f.StringVar(&rows, "rows", "", "regular expression: measure only the rows whose names match")
 	f.StringVar(&parts, "parts", strings.Join(allParts, ","), "parts of the report: gateways (rows side by side), steady (latency at constant rate; needs gateways), scale (eight gateways with one limit, and ab; needs gateways), algorithms (ways of counting), go (benchmark functions)")
+	f.StringVar(&modules, "beside", "", "other modules, separated by commas: measure each row with the plugin with them too")
 	f.StringVar(&o.out, "out", "docs/benchmarks.md", "file to write, relative to the checkout; pictures go to images/ beside it; - prints it, without pictures")
 	f.DurationVar(&o.soak, "soak", 0, "measure nothing but memory and latency of one gateway under load for so long")
 	f.Float64Var(&o.soakRate, "soak-rate", 2000, "requests a second of -soak")
@@ -93,6 +95,9 @@ func parse(args []string) (options, error) {
 		return o, err
 	}
 	o.args = args
+	if modules != "" {
+		o.beside = strings.Split(modules, ",")
+	}
 	o.parts = strings.Split(parts, ",")
 	o.plan.Length = time.Duration(seconds) * time.Second
 	o.plan.Warm = time.Duration(warm) * time.Second
@@ -143,6 +148,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	chosen := available(choose(tables, o.rows), say)
+	chosen = beside(chosen, o.beside)
 	t, err := findTools(ctx, o, chosen)
 	if err != nil {
 		return err
@@ -228,6 +234,26 @@ func choose(all []table, names *regexp.Regexp) []table {
 		}
 	}
 	return chosen
+}
+
+// beside adds rows with other modules next to each one with the plugin.
+func beside(all []table, modules []string) []table {
+	for i := range all {
+		var rows []row
+		for _, r := range all[i].rows {
+			rows = append(rows, r)
+			if r.policy == "" {
+				continue
+			}
+			for _, m := range modules {
+				other := r
+				other.name, other.plugin = r.name+" ("+strings.TrimSuffix(filepath.Base(m), ".wasm")+")", m
+				rows = append(rows, other)
+			}
+		}
+		all[i].rows = rows
+	}
+	return all
 }
 
 // allRows are the rows of all tables.

@@ -29,9 +29,11 @@ type row struct {
 	other  func(*envoyconfig.Config, *bed)
 	// service says that the row needs the rate-limit service.
 	service bool
-	keys    int // how many callers the load has, each with a counter of its own
-	status  int // what every request is answered
-	conns   int // how many requests are always under way; 0 for the usual number
+	// plugin is the plugin's file; "" is this checkout's.
+	plugin string
+	keys   int // how many callers the load has, each with a counter of its own
+	status int // what every request is answered
+	conns  int // how many requests are always under way; 0 for the usual number
 	// steady says that the row is measured at half its capacity as well.
 	steady bool
 	// cluster puts three Redis nodes behind the gateway, in place of one.

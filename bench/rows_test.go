@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 
 	"sluice/internal/config"
@@ -41,5 +42,16 @@ func TestChoose(t *testing.T) {
 	}
 	if len(choose(tables, regexp.MustCompile("no such row"))) != 0 {
 		t.Error("chose what doesn't match")
+	}
+}
+
+func TestBeside(t *testing.T) {
+	got := beside([]table{{rows: []row{{name: "no filter"}, {name: "sluice", policy: byUser}}}}, []string{"/tmp/old.wasm", "b"})
+	var names []string
+	for _, r := range allRows(got) {
+		names = append(names, r.name+" "+r.plugin)
+	}
+	if want := []string{"no filter ", "sluice ", "sluice (old) /tmp/old.wasm", "sluice (b) b"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
 	}
 }

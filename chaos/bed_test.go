@@ -294,7 +294,7 @@ func (b *bed) stats(t *testing.T) []stack.Stats {
 			all = append(all, nil)
 			continue
 		}
-		s, err := g.envoy.Admin.Stats(t.Context())
+		s, err := g.envoy.Admin.SettledStats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func gateways(t *testing.T, n int, g stacktest.Gateway) []*stack.Envoy {
 // stats reads a gateway's metrics.
 func stats(t *testing.T, e *stack.Envoy) stack.Stats {
 	t.Helper()
-	s, err := e.Admin.Stats(t.Context())
+	s, err := e.Admin.SettledStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

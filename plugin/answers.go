@@ -8,22 +8,30 @@ import (
 	"sluice/internal/host"
 	"sluice/internal/limit"
 	"sluice/internal/version"
+	"sluice/redisproto"
 )
 
 // answers writes what a caller sees: headers on what passes, and whole answers
 // to what doesn't.
 type answers struct {
-	policy *config.Policy
-	items  []string    // ratelimit-policy's item, by Rate.ID
-	values []byte      // reused for headers' values
-	text   []byte      // reused for a serialised map
-	pairs  [][2]string // reused
+	policy  *config.Policy
+	items   []string    // ratelimit-policy's item, by Rate.ID
+	details []string    // response code details, by Limit.Index
+	values  []byte      // reused for headers' values
+	text    []byte      // reused for a serialised map
+	pairs   [][2]string // reused
+	message []byte      // reused for a refusal's message
+	body    []byte      // reused for a refusal's body
 }
 
 // compile prepares what doesn't depend on a request.
 func (a *answers) compile(p *config.Policy) {
 	a.policy = p
 	a.items = nil
+	a.details = make([]string, len(p.Limits))
+	for _, l := range p.Limits {
+		a.details[l.Index] = "sluice_" + l.Name
+	}
 	p.EachRate(func(l *config.Limit, r *config.Rate) {
 		for len(a.items) <= r.ID {
 			a.items = append(a.items, "")
@@ -105,7 +113,7 @@ func (a *answers) value(from int) string { return host.Text(a.values[from:]) }
 // int is n in decimals.
 func (a *answers) int(n int64) string {
 	from := len(a.values)
-	a.values = strconv.AppendInt(a.values, n, 10)
+	a.values = redisproto.AppendDecimal(a.values, n)
 	return a.value(from)
 }
 
@@ -127,9 +135,9 @@ func (a *answers) fields(d *engine.Decision) fields {
 		t := append(a.values, '"')
 		t = append(t, c.Rate.Name...)
 		t = append(t, `";r=`...)
-		t = strconv.AppendInt(t, c.Result.Remaining, 10)
+		t = redisproto.AppendDecimal(t, c.Result.Remaining)
 		t = append(t, ";t="...)
-		a.values = strconv.AppendInt(t, seconds(c.Result.ResetMS), 10)
+		a.values = redisproto.AppendDecimal(t, seconds(c.Result.ResetMS))
 		f.limit = a.value(from)
 	}
 	if a.policy.Headers.XRateLimit {
@@ -228,7 +236,7 @@ func (a *answers) refuse(r *request) {
 	case engine.MissingKey:
 		l := d.Plan.Missing
 		a.send(r, refusal{
-			status: 400, grpc: 3, code: "MISSING_KEY", limit: l, retryAfter: -1, details: "sluice_" + l.Name,
+			status: 400, grpc: 3, code: "MISSING_KEY", limit: l, retryAfter: -1, details: a.details[l.Index],
 			message: "Rate limit " + l.Name + " needs a part of its key that this request lacks.",
 		})
 	case engine.FailedClosed:
@@ -255,11 +263,13 @@ func (a *answers) reject(r *request) {
 	c := &d.Plan.Charges[d.Verdict.Closest]
 	x := refusal{
 		status: c.Limit.Reject.Status, grpc: 8, code: "RATE_LIMITED", limit: c.Limit, retryAfter: -1,
-		details: "sluice_" + c.Limit.Name, limited: true,
+		details: a.details[c.Limit.Index], limited: true,
 	}
-	x.message = "Rate limit " + c.Rate.Name + " exceeded. "
+	m := append(a.message[:0], "Rate limit "...)
 	if d.Plan.Block != nil {
-		x.message = "Rate limit " + c.Limit.Name + " blocks these requests for now. "
+		m = append(append(m, c.Limit.Name...), " blocks these requests for now. "...)
+	} else {
+		m = append(append(m, c.Rate.Name...), " exceeded. "...)
 	}
 	if c.Limit.Algorithm.Holds && d.Verdict.RetryAfterMS != limit.Never {
 		// When a slot comes free is anyone's guess, and the time after which a
@@ -268,12 +278,15 @@ func (a *answers) reject(r *request) {
 	}
 	if d.Verdict.RetryAfterMS == limit.Never {
 		x.pushbackMS = -1
-		x.message += "Waiting doesn't help: the cost of this request is above the limit."
+		m = append(m, "Waiting doesn't help: the cost of this request is above the limit."...)
 	} else {
 		x.retryAfter = max(seconds(d.Verdict.RetryAfterMS), 1)
 		x.pushbackMS = d.Verdict.RetryAfterMS
-		x.message += "Retry in " + strconv.FormatInt(x.retryAfter, 10) + " s."
+		m = redisproto.AppendDecimal(append(m, "Retry in "...), x.retryAfter)
+		m = append(m, " s."...)
 	}
+	a.message = m
+	x.message = host.Text(m)
 	if c.Limit.Reject.Body == config.BodyProblem {
 		x.violated = violated(&d.Plan)
 	}

@@ -102,7 +102,7 @@ func TestBlockForATime(t *testing.T) {
 	o := newOperator(r.host)
 	o.put("a|mallory", "block", 59_400)
 	r.poll(o)
-	if n := r.host.Metrics.Value("sluice_overrides"); n != 1 {
+	if n := r.metric("sluice_overrides"); n != 1 {
 		t.Errorf("%d overrides in force", n)
 	}
 	x := r.request(get("/", "x-u", "mallory", "x-debug", "yes")...)
@@ -128,10 +128,10 @@ func TestBlockForATime(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if n := r.host.Metrics.Value("mode=.=override;.;sluice_mode_total"); n != 1 {
+	if n := r.metric("mode=.=override;.;sluice_mode_total"); n != 1 {
 		t.Errorf("mode override: %d", n)
 	}
-	if n := r.host.Metrics.Value("limit=.=a;.;outcome=.=rejected;.;sluice_decisions_total"); n != 1 {
+	if n := r.metric("limit=.=a;.;outcome=.=rejected;.;sluice_decisions_total"); n != 1 {
 		t.Errorf("rejected: %d", n)
 	}
 	// Nobody else.
@@ -152,7 +152,7 @@ func TestBlockForATime(t *testing.T) {
 	if x := r.request(get("/", "x-u", "mallory")...); !x.passed() {
 		t.Error("the block goes on after its end")
 	}
-	if n := r.host.Metrics.Value("sluice_overrides"); n != 0 {
+	if n := r.metric("sluice_overrides"); n != 0 {
 		t.Errorf("%d overrides in force", n)
 	}
 }
@@ -249,7 +249,7 @@ func TestMalformedOverridesAreCountedOnce(t *testing.T) {
 	for range 5 {
 		r.poll(o)
 	}
-	if n := r.host.Metrics.Value("sluice_override_errors_total"); n != 2 {
+	if n := r.metric("sluice_override_errors_total"); n != 2 {
 		t.Errorf("%d errors counted, want 2", n)
 	}
 	lines := 0
@@ -264,7 +264,7 @@ func TestMalformedOverridesAreCountedOnce(t *testing.T) {
 	if lines != 2 {
 		t.Errorf("%d lines: %v", lines, r.host.Logs)
 	}
-	if n := r.host.Metrics.Value("sluice_overrides"); n != 1 {
+	if n := r.metric("sluice_overrides"); n != 1 {
 		t.Errorf("%d overrides in force, want 1", n)
 	}
 }
@@ -292,7 +292,7 @@ func TestModesOfAPool(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int64{"degraded": 1, "degraded_exhausted": 2, "redis": 0, "memory": 0} {
-		if n := r.host.Metrics.Value("mode=.=" + name + ";.;sluice_mode_total"); n != want {
+		if n := r.metric("mode=.=" + name + ";.;sluice_mode_total"); n != want {
 			t.Errorf("mode %s: %d, want %d", name, n, want)
 		}
 	}
@@ -482,10 +482,10 @@ func TestHostilePollReplies(t *testing.T) {
 			t.Fatalf("no poll after %q", reply)
 		}
 	}
-	if n := r.host.Metrics.Value("sluice_panics_total"); n != 0 {
+	if n := r.metric("sluice_panics_total"); n != 0 {
 		t.Errorf("%d panics: %v", n, r.host.Logs)
 	}
-	if n := r.host.Metrics.Value("sluice_override_errors_total"); n < 7 {
+	if n := r.metric("sluice_override_errors_total"); n < 7 {
 		t.Errorf("%d errors counted", n)
 	}
 	// And it still works.
@@ -505,7 +505,7 @@ func TestAThousandOverrides(t *testing.T) {
 		o.put("a|"+strconv.Itoa(i), "rate "+strconv.Itoa(i)+"/min", 60_000)
 	}
 	r.poll(o)
-	if n := r.host.Metrics.Value("sluice_overrides"); n != override.MaxEntries {
+	if n := r.metric("sluice_overrides"); n != override.MaxEntries {
 		t.Fatalf("%d in force", n)
 	}
 	x := r.request(get("/", "x-u", "777")...)

@@ -48,7 +48,7 @@ func TestLocalShareWhileRedisIsAway(t *testing.T) {
 	if y := r.request(get("/", "x-u", "2")...); !y.passed() {
 		t.Error("another key is rejected")
 	}
-	if n := r.host.Metrics.Value("mode=.=local;.;sluice_mode_total"); n != 13 {
+	if n := r.metric("mode=.=local;.;sluice_mode_total"); n != 13 {
 		t.Errorf("decided locally: %d", n)
 	}
 }
@@ -73,7 +73,7 @@ func TestDenyBeatsLocalAndAllowHasNoWord(t *testing.T) {
 	if x := r.request(get("/")...); x.req.Answer == nil || x.req.Answer.Code != 429 {
 		t.Errorf("beyond the share: %+v", x.req.Answer)
 	}
-	if n := r.host.Metrics.Value("limit=.=o;.;outcome=.=failed_open;.;sluice_decisions_total"); n != 2 {
+	if n := r.metric("limit=.=o;.;outcome=.=failed_open;.;sluice_decisions_total"); n != 2 {
 		t.Errorf("failed open: %d", n)
 	}
 }
@@ -110,7 +110,7 @@ func TestWhatWasAdmittedLocallyIsChargedInRedis(t *testing.T) {
 	if charged != 3 {
 		t.Errorf("%d units charged in Redis, want 3", charged)
 	}
-	if n := r.host.Metrics.Value("sluice_reconciled_units_total"); n != 3 {
+	if n := r.metric("sluice_reconciled_units_total"); n != 3 {
 		t.Errorf("reconciled: %d", n)
 	}
 }

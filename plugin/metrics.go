@@ -8,9 +8,10 @@ import (
 
 // metric is one counter, gauge or histogram of the proxy's.
 type metric struct {
-	h  host.Host
-	id uint32
-	ok bool
+	h   host.Host
+	id  uint32
+	ok  bool
+	sum int64 // counted here and not yet told the proxy
 }
 
 func define(h host.Host, t host.MetricType, name string) metric {
@@ -47,6 +48,9 @@ const (
 // configuration loads, so that zeros show before the first request. Labels are
 // written as k=.=v;. in front of a name; the proxy's stats_tags take them out.
 type metrics struct {
+	changed []*metric // that have a sum
+	flushed int64     // when the sums were told last, steady microseconds
+
 	decisions    [][len(outcomes)]metric // by Limit.Index
 	mode         [len(modes)]metric
 	errors       [engine.NumFailures]metric // by engine.Failure
@@ -66,6 +70,44 @@ type metrics struct {
 	clockSkew      metric // a gauge: this gateway's clock and Redis's, ms apart
 
 	clientUnknown metric // requests whose client address was needed and unknown
+}
+
+// sumUS is how long what every request counts is summed up: each call to
+// the proxy costs as much as some of the decision's steps.
+const sumUS = 4000
+
+// sum adds 1 to a counter that the proxy is told of by a later flush.
+func (m *metrics) sum(c *metric) {
+	if c.sum == 0 {
+		m.changed = append(m.changed, c)
+	}
+	c.sum++
+}
+
+// flush tells the proxy what was summed up.
+func (m *metrics) flush(now int64) {
+	if len(m.changed) == 0 {
+		return
+	}
+	m.flushed = now
+	for len(m.changed) > 0 {
+		c := m.changed[len(m.changed)-1]
+		m.changed = m.changed[:len(m.changed)-1]
+		n := c.sum
+		c.sum = 0
+		c.add(n)
+	}
+}
+
+// flushDue flushes what waited for long enough: where requests are rare, at once.
+// A fast tick sees to what is left after a burst.
+func (w *worker) flushDue() {
+	m := &w.metrics
+	if w.vm.now-m.flushed >= sumUS {
+		m.flush(w.vm.now)
+	} else {
+		w.tick(fastTickMS)
+	}
 }
 
 // defineGlobal defines what needs no configuration, so that errors in one count.
@@ -103,12 +145,12 @@ func (m *metrics) define(h host.Host, p *config.Policy) {
 // count counts one decision: a row for each limit that it met.
 func (m *metrics) count(d *engine.Decision, mode int) {
 	if mode != modeNone {
-		m.mode[mode].add(1)
+		m.sum(&m.mode[mode])
 	}
 	switch d.Verdict.Mode {
 	case engine.ModeMemory, engine.ModeOverride:
 		// Only the limit that rejects had a word.
-		m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected].add(1)
+		m.sum(&m.decisions[d.Plan.Charges[d.Verdict.Closest].Limit.Index][countRejected])
 		return
 	}
 	if d.Failure != engine.NoFailure {
@@ -116,7 +158,7 @@ func (m *metrics) count(d *engine.Decision, mode int) {
 	}
 	m.oddCosts.add(int64(d.Plan.OddCosts))
 	if l := d.Plan.Missing; l != nil {
-		m.decisions[l.Index][countRejected].add(1) // it refused the request unasked
+		m.sum(&m.decisions[l.Index][countRejected]) // it refused the request unasked
 		return
 	}
 	last := -1
@@ -127,7 +169,7 @@ func (m *metrics) count(d *engine.Decision, mode int) {
 		}
 		last = c.Limit.Index
 		if o := rowOutcome(d, last); o >= 0 {
-			m.decisions[last][o].add(1)
+			m.sum(&m.decisions[last][o])
 		}
 	}
 }

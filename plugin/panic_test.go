@@ -82,7 +82,7 @@ func (p *panicky) SetTick(ms uint32) host.Status {
 // decisions is how many decisions were counted for a limit.
 func (r *rig) decisions(limit string) (total int64) {
 	for _, o := range outcomes {
-		total += r.host.Metrics.Value("limit=.=" + limit + ";.;outcome=.=" + o + ";.;sluice_decisions_total")
+		total += r.metric("limit=.=" + limit + ";.;outcome=.=" + o + ";.;sluice_decisions_total")
 	}
 	return total
 }
@@ -116,7 +116,7 @@ func TestPanicAtAnyHostCallLosesNothing(t *testing.T) {
 				}
 				spent := p.left <= 0
 				p.armed = false
-				panics := r.host.Metrics.Value("sluice_panics_total")
+				panics := r.metric("sluice_panics_total")
 				if spent && panics != 1 {
 					t.Fatalf("%s: %d panics counted", name, panics)
 				}

@@ -61,6 +61,7 @@ func TestUnderTheSDKsEmulator(t *testing.T) {
 	if answer == nil || answer.StatusCode != 429 {
 		t.Errorf("rejected: %+v", answer)
 	}
+	proxy.Tick() // tells the proxy what was summed up
 	if n, err := proxy.GetCounterMetric("limit=.=a;.;outcome=.=rejected;.;sluice_decisions_total"); err != nil || n != 1 {
 		t.Errorf("rejected counts %d, %v", n, err)
 	}

@@ -1,10 +1,9 @@
 package plugin
 
 import (
-	"strconv"
-
 	"sluice/internal/config"
 	"sluice/internal/host"
+	"sluice/redisproto"
 )
 
 // refusal is an answer that ends a request here.
@@ -55,73 +54,75 @@ func (a *answers) send(r *request, x refusal) {
 	if r.debug {
 		a.debug(r, add)
 	}
-	var body string
+	body := a.body[:0]
 	grpc := int32(-1)
-	if r.grpc {
+	if isGRPC(r.headers) {
 		grpc = x.grpc
-		body = x.message
+		body = append(body, x.message...)
 		if x.pushbackMS != 0 {
 			add("grpc-retry-pushback-ms", a.int(x.pushbackMS))
 		}
 	} else {
 		var contentType string
-		body, contentType = x.body(reject)
+		body, contentType = x.appendBody(body, reject)
 		add("content-type", contentType)
 		for _, h := range reject.Headers {
 			add(h[0], h[1])
 		}
 	}
-	a.pairs = p
+	a.pairs, a.body = p, body
 	a.text = host.AppendPairs(a.text[:0], p)
-	r.w.host.Answer(x.status, x.details, []byte(body), a.text, grpc)
+	r.w.host.Answer(x.status, x.details, body, a.text, grpc)
 }
 
-// body writes the refusal in the form that its limit asks for. Names and
+// appendBody writes the refusal in the form that its limit asks for. Names and
 // messages hold nothing that JSON would escape.
-func (x *refusal) body(rj *config.Reject) (text, contentType string) {
+func (x *refusal) appendBody(dst []byte, rj *config.Reject) (body []byte, contentType string) {
 	switch rj.Body {
 	case config.BodyText:
-		text, contentType = x.message+"\n", "text/plain; charset=utf-8"
+		body, contentType = append(append(dst, x.message...), '\n'), "text/plain; charset=utf-8"
 	case config.BodyTemplate:
-		text, contentType = x.fill(rj.Template), templateType(rj.Template)
+		body, contentType = x.fill(dst, rj.Template), templateType(rj.Template)
 	case config.BodyProblem:
-		text, contentType = x.problem(), "application/problem+json"
+		body, contentType = x.problem(dst), "application/problem+json"
 	default:
-		text, contentType = x.json(), "application/json"
+		body, contentType = x.json(dst), "application/json"
 	}
 	if rj.ContentType != "" {
 		contentType = rj.ContentType
 	}
-	return text, contentType
+	return body, contentType
 }
 
-func (x *refusal) json() string {
-	s := `{"error":{"code":"` + x.code + `","message":"` + x.message + `"`
+func (x *refusal) json(b []byte) []byte {
+	b = append(append(b, `{"error":{"code":"`...), x.code...)
+	b = append(append(b, `","message":"`...), x.message...)
+	b = append(b, '"')
 	if x.retryAfter >= 0 {
-		s += `,"retry_after_seconds":` + strconv.FormatInt(x.retryAfter, 10)
+		b = redisproto.AppendDecimal(append(b, `,"retry_after_seconds":`...), x.retryAfter)
 	}
-	return s + "}}\n"
+	return append(b, "}}\n"...)
 }
 
 // problem is RFC 9457's form, with the type that the IETF's rate-limit draft
 // registers for an exceeded quota.
-func (x *refusal) problem() string {
-	s := `{"type":`
+func (x *refusal) problem(b []byte) []byte {
+	b = append(b, `{"type":`...)
 	if x.limited {
-		s += `"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded"`
+		b = append(b, `"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded"`...)
 	} else {
-		s += `"about:blank","title":"` + x.code + `"`
+		b = append(append(append(b, `"about:blank","title":"`...), x.code...), '"')
 	}
-	s += `,"status":` + strconv.FormatUint(uint64(x.status), 10) + `,"detail":"` + x.message + `"`
+	b = redisproto.AppendDecimal(append(b, `,"status":`...), int64(x.status))
+	b = append(append(append(b, `,"detail":"`...), x.message...), '"')
 	if x.limited {
-		s += `,"violated-policies":[` + string(x.violated) + `]`
+		b = append(append(append(b, `,"violated-policies":[`...), x.violated...), ']')
 	}
-	return s + "}\n"
+	return append(b, "}\n"...)
 }
 
 // fill writes a template with the refusal's values.
-func (x *refusal) fill(t []config.Piece) string {
-	var b []byte
+func (x *refusal) fill(b []byte, t []config.Piece) []byte {
 	for _, p := range t {
 		switch p.Var {
 		case config.VarLimit:
@@ -129,18 +130,18 @@ func (x *refusal) fill(t []config.Piece) string {
 				b = append(b, x.limit.Name...)
 			}
 		case config.VarRetryAfter:
-			b = strconv.AppendInt(b, max(x.retryAfter, 0), 10)
+			b = redisproto.AppendDecimal(b, max(x.retryAfter, 0))
 		case config.VarMessage:
 			b = append(b, x.message...)
 		case config.VarCode:
 			b = append(b, x.code...)
 		case config.VarStatus:
-			b = strconv.AppendUint(b, uint64(x.status), 10)
+			b = redisproto.AppendDecimal(b, int64(x.status))
 		default:
 			b = append(b, p.Text...)
 		}
 	}
-	return string(b)
+	return b
 }
 
 // templateType guesses a template's type by how it begins; content_type says

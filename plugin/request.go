@@ -27,7 +27,6 @@ type request struct {
 	w        *worker
 	id       uint32
 	phase    phase
-	grpc     bool
 	debug    bool
 	counted  bool // met a limit
 	over     bool // the proxy reported its end
@@ -82,12 +81,11 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		r.decision.Clear()
 		return r.pass(types.ActionContinue)
 	}
-	r.grpc = isGRPC(r.headers)
 	r.debug = w.policy.Debug != nil && w.policy.Debug.Matches(&w.view)
 	r.counted = true
 	w.vm.open[r.id] = r
 	if step == engine.Send {
-		now := w.host.Steady()
+		now := w.vm.steady()
 		if r.decision.Recall(&w.memory, now) {
 			return r.pass(r.conclude())
 		}
@@ -191,7 +189,7 @@ func (r *request) delay(now int64) bool {
 // Done takes Redis's reply to the request's call, or why there is none.
 func (r *request) Done(reply redisproto.Value, err error) {
 	w := r.w
-	now := w.host.Steady()
+	now := w.vm.now
 	signature, leads := r.signature, r.leads
 	followers := w.land(r)
 	// A missing script's call goes out again, and who joined waits for that.
@@ -263,6 +261,7 @@ func (r *request) conclude() types.Action {
 	r.tallied = true
 	d.Widen()
 	w.metrics.count(d, w.mode(d))
+	w.flushDue()
 	w.metrics.scriptLoads.add(int64(d.Loads))
 	if d.Verdict.Mode == engine.ModeRedis {
 		w.metrics.redisUS.record(uint64(max(r.redisUS, 0)))

@@ -180,7 +180,7 @@ func TestMissingScriptIsSentWithTheSameDecision(t *testing.T) {
 	if !x.passed() {
 		t.Error("not resumed")
 	}
-	if n := r.host.Metrics.Value("sluice_script_loads_total"); n != 1 {
+	if n := r.metric("sluice_script_loads_total"); n != 1 {
 		t.Errorf("script loads: %d", n)
 	}
 }
@@ -202,7 +202,7 @@ func TestTimeoutFollowsOnError(t *testing.T) {
 		if !x.settled() || x.passed() != open {
 			t.Fatalf("%s: passed %v, answer %+v", onError, x.passed(), x.req.Answer)
 		}
-		if n := r.host.Metrics.Value("kind=.=timeout;.;sluice_redis_errors_total"); n != 1 {
+		if n := r.metric("kind=.=timeout;.;sluice_redis_errors_total"); n != 1 {
 			t.Errorf("timeouts: %d", n)
 		}
 		if !open {
@@ -306,7 +306,7 @@ func TestReplyOfAWrongShapeFollowsOnError(t *testing.T) {
 	if x.req.Answer == nil || x.req.Answer.Code != 503 {
 		t.Fatalf("%+v", x.req.Answer)
 	}
-	if n := r.host.Metrics.Value("kind=.=bad_reply;.;sluice_redis_errors_total"); n != 1 {
+	if n := r.metric("kind=.=bad_reply;.;sluice_redis_errors_total"); n != 1 {
 		t.Errorf("bad replies: %d", n)
 	}
 }

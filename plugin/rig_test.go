@@ -148,3 +148,9 @@ func (r *rig) tick(ms int64) {
 	r.host.Enter(hosttest.RootID)
 	r.w.OnTick()
 }
+
+// metric is a counter or gauge, with what the plugin had still to tell of it.
+func (r *rig) metric(name string) int64 {
+	r.w.metrics.flush(r.vm.now)
+	return r.host.Metrics.Value(name)
+}

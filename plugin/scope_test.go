@@ -59,7 +59,7 @@ func TestGatewayLimitAsksNoRedis(t *testing.T) {
 	if n := len(r.host.Streams.Opened); n != 0 {
 		t.Errorf("%d streams were opened", n)
 	}
-	if n := r.host.Metrics.Value("mode=.=local;.;sluice_mode_total"); n != 6 {
+	if n := r.metric("mode=.=local;.;sluice_mode_total"); n != 6 {
 		t.Errorf("%d decided locally", n)
 	}
 	r.host.Advance(61_000_000)
@@ -117,7 +117,7 @@ func TestGatewayLimitKnowsEveryFeature(t *testing.T) {
 		if got := fmt.Sprint(r.statuses(4, "x-u", "1")); got != "[0 0 0 0]" {
 			t.Errorf("%s", got)
 		}
-		if n := r.host.Metrics.Value("limit=.=own;.;outcome=.=shadow_rejected;.;sluice_decisions_total"); n != 2 {
+		if n := r.metric("limit=.=own;.;outcome=.=shadow_rejected;.;sluice_decisions_total"); n != 2 {
 			t.Errorf("%d counted as shadow_rejected", n)
 		}
 	})

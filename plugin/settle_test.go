@@ -215,14 +215,14 @@ func TestSettlementSurvivesAMissingScript(t *testing.T) {
 		t.Fatalf("sent %.60q after %.60q", cmds, first)
 	}
 	r.reply(admitted)
-	if n := r.host.Metrics.Value("sluice_settle_errors_total"); n != 0 {
+	if n := r.metric("sluice_settle_errors_total"); n != 0 {
 		t.Errorf("settle errors: %d", n)
 	}
 	x = r.request(get("/")...)
 	r.reply(admitted)
 	x.upstream("500", "")
 	r.tick(24)
-	if n := r.host.Metrics.Value("sluice_settle_errors_total"); n != 1 {
+	if n := r.metric("sluice_settle_errors_total"); n != 1 {
 		t.Errorf("settle errors after a timeout: %d", n)
 	}
 }
@@ -275,7 +275,7 @@ func TestTagMarksInsteadOfRejecting(t *testing.T) {
 			t.Errorf("%s: marked %q, want %q", c.path, got, c.want)
 		}
 	}
-	if n := r.host.Metrics.Value("limit=.=a;.;outcome=.=tagged;.;sluice_decisions_total"); n != 1 {
+	if n := r.metric("limit=.=a;.;outcome=.=tagged;.;sluice_decisions_total"); n != 1 {
 		t.Errorf("tagged: %d", n)
 	}
 }
@@ -361,7 +361,7 @@ func TestOddCostCountsOne(t *testing.T) {
 	for range 6 {
 		r.reply(admitted)
 	}
-	if n := r.host.Metrics.Value("sluice_odd_costs_total"); n != 4 {
+	if n := r.metric("sluice_odd_costs_total"); n != 4 {
 		t.Errorf("odd costs: %d", n)
 	}
 }

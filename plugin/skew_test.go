@@ -40,7 +40,7 @@ func TestGatewayClockThatIsRight(t *testing.T) {
 		if got := r.clockSent(o, "u"); got != us(r.host.Clock) {
 			t.Errorf("%d us apart: time %q, want the gateway's", off, got)
 		}
-		if n := r.host.Metrics.Value("sluice_clock_skew_ms"); n != max(off, -off)/1000 {
+		if n := r.metric("sluice_clock_skew_ms"); n != max(off, -off)/1000 {
 			t.Errorf("%d us apart: sluice_clock_skew_ms is %d", off, n)
 		}
 	}
@@ -75,7 +75,7 @@ func TestGatewayClockThatIsWrong(t *testing.T) {
 				t.Errorf("%d us: time %q, want Redis's %d", off, got, o.at())
 			}
 		}
-		if n := r.host.Metrics.Value("sluice_clock_skew_ms"); n != max(off, -off)/1000 {
+		if n := r.metric("sluice_clock_skew_ms"); n != max(off, -off)/1000 {
 			t.Errorf("sluice_clock_skew_ms is %d", n)
 		}
 		r.host.Clock -= off // it is set right
@@ -113,7 +113,7 @@ func TestRedisClockAndAWrongGateway(t *testing.T) {
 	if got := r.modeOf(o, "v"); got != "redis" {
 		t.Errorf("mode %q", got)
 	}
-	if n := r.host.Metrics.Value("sluice_clock_skew_ms"); n < 3_590_000 {
+	if n := r.metric("sluice_clock_skew_ms"); n < 3_590_000 {
 		t.Errorf("sluice_clock_skew_ms is %d", n)
 	}
 }
@@ -138,7 +138,7 @@ func TestARedisThatRefusesPolls(t *testing.T) {
 	for _, l := range r.host.Logs {
 		found = found || strings.Contains(l.Message, "Redis doesn't tell the run-time overrides: NOPERM")
 	}
-	if !found || r.host.Metrics.Value("sluice_override_errors_total") != 1 {
+	if !found || r.metric("sluice_override_errors_total") != 1 {
 		t.Errorf("logs %v", r.host.Logs)
 	}
 }

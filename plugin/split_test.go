@@ -137,12 +137,12 @@ func TestOneSlotTimesOut(t *testing.T) {
 		}
 		n := int64(0)
 		for _, limit := range []string{"a", "b", "c"} {
-			n += r.host.Metrics.Value("limit=.=" + limit + ";.;outcome=.=" + x.failed + ";.;sluice_decisions_total")
+			n += r.metric("limit=.=" + limit + ";.;outcome=.=" + x.failed + ";.;sluice_decisions_total")
 		}
 		if n != x.failedOutcomes {
 			t.Errorf("%s: %s counted %d times", x.onError, x.failed, n)
 		}
-		if n := r.host.Metrics.Value("kind=.=timeout;.;sluice_redis_errors_total"); n != 1 {
+		if n := r.metric("kind=.=timeout;.;sluice_redis_errors_total"); n != 1 {
 			t.Errorf("%s: %d timeouts", x.onError, n)
 		}
 	}
@@ -236,7 +236,7 @@ func TestRefusedEndsTheWaitForAnotherAttempt(t *testing.T) {
 	if c.take(); len(c.calls) != 0 {
 		t.Errorf("asks again for a request that is answered: %q", c.calls[0].args)
 	}
-	if n := r.host.Metrics.Value("limit=.=b;.;outcome=.=failed_open;.;sluice_decisions_total"); n != 0 {
+	if n := r.metric("limit=.=b;.;outcome=.=failed_open;.;sluice_decisions_total"); n != 0 {
 		t.Error("a rejected request counts as failed open")
 	}
 }
@@ -255,8 +255,8 @@ func TestEachNodeGetsTheScript(t *testing.T) {
 		}
 	}
 	c.answerAll()
-	if !x.passed() || r.host.Metrics.Value("sluice_script_loads_total") != 3 {
-		t.Errorf("%+v, %d loads", x.req.Answer, r.host.Metrics.Value("sluice_script_loads_total"))
+	if !x.passed() || r.metric("sluice_script_loads_total") != 3 {
+		t.Errorf("%+v, %d loads", x.req.Answer, r.metric("sluice_script_loads_total"))
 	}
 }
 
@@ -281,7 +281,7 @@ func TestUndoIsTriedAgainWhereItSurelyWasNotMade(t *testing.T) {
 			t.Errorf("%s counts %d", limit, n)
 		}
 	}
-	if n := r.host.Metrics.Value("sluice_settle_errors_total"); n != 0 {
+	if n := r.metric("sluice_settle_errors_total"); n != 0 {
 		t.Errorf("%d corrections failed", n)
 	}
 }
@@ -429,11 +429,11 @@ func TestBreakersAreOfSlots(t *testing.T) {
 	if failed < 50 || good < 100 {
 		t.Errorf("%d requests to the dead node, %d to the others", failed, good)
 	}
-	if n := r.host.Metrics.Value("sluice_breaker_open"); n != clusterLanes/3 {
+	if n := r.metric("sluice_breaker_open"); n != clusterLanes/3 {
 		t.Errorf("%d breakers are open, want those of a third of the slots", n)
 	}
 	r.w.OnPluginDone()
-	if n := r.host.Metrics.Value("sluice_breaker_open"); n != 0 {
+	if n := r.metric("sluice_breaker_open"); n != 0 {
 		t.Errorf("%d breakers are open after the configuration's end", n)
 	}
 }

@@ -1,9 +1,8 @@
 package plugin
 
 import (
-	"strconv"
-
 	"sluice/internal/engine"
+	"sluice/redisproto"
 )
 
 // record leaves the decision in filter state, where access logs read it as
@@ -22,7 +21,7 @@ func (r *request) record() {
 		h.SetProperty("sluice.override", r.w.scratch(o.Entry.Kind.String()))
 	}
 	if d.Verdict.Mode == engine.ModeRedis {
-		r.w.text = strconv.AppendInt(r.w.text[:0], r.redisUS, 10)
+		r.w.text = redisproto.AppendDecimal(r.w.text[:0], r.redisUS)
 		h.SetProperty("sluice.redis_us", r.w.text)
 	}
 }

@@ -18,6 +18,7 @@ type VM struct {
 	streams map[uint32]*link.Pipe // by stream token
 	calls   []callLink
 	copies  copies
+	now     int64 // what steady said last
 	// open are the requests that met a limit, by context, until they end. The
 	// proxy reports that by proxy_on_log, but for HTTP/3 by proxy_on_done only.
 	open map[uint32]*request
@@ -26,6 +27,13 @@ type VM struct {
 // NewVM makes the machine's context over a host.
 func NewVM(h host.Host) *VM {
 	return &VM{host: h, streams: make(map[uint32]*link.Pipe), open: make(map[uint32]*request)}
+}
+
+// steady reads the steady clock, once a callback: for what comes after, now is
+// exact enough.
+func (vm *VM) steady() int64 {
+	vm.now = vm.host.Steady()
+	return vm.now
 }
 
 // NewPluginContext makes one configuration's context.
@@ -44,14 +52,14 @@ func (vm *VM) StreamMessage(token uint32, n int) {
 	if s != host.OK || len(b) == 0 {
 		return
 	}
-	p.Received(vm.host.Steady(), token, b)
+	p.Received(vm.steady(), token, b)
 }
 
 // StreamClosed takes the end of a stream. The link then has the transport close
 // it, which frees the proxy's side.
 func (vm *VM) StreamClosed(token uint32, code uint32) {
 	if p := vm.streams[token]; p != nil {
-		p.Closed(vm.host.Steady(), token, closeReason(code))
+		p.Closed(vm.steady(), token, closeReason(code))
 	}
 }
 

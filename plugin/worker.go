@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -21,6 +22,8 @@ const (
 	// slowTickMS is the period otherwise; the first fast tick that finds
 	// nothing pending returns to it.
 	slowTickMS = 500
+	// gatherUS is how long a busy pipe's calls may wait for each other.
+	gatherUS = 500
 )
 
 // worker is one configuration in one worker: its policy, its ways to Redis and
@@ -91,6 +94,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.policy = policy
 	w.engine = engine.New(policy)
 	w.metrics.define(w.host, policy)
+	w.metrics.flushed = math.MinInt64 / 2 // the first request's go out at once
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
 	if !w.canLink() {
@@ -154,6 +158,7 @@ func (w *worker) pipeOptions() link.Options {
 		BackoffMax: 500_000,
 		// A cluster's pipe leads to all nodes: redis_proxy looks for the master.
 		LeaveReadOnly: r.Topology != config.RedisCluster,
+		Gather:        gatherUS,
 		Rand:          w.random,
 		Observer:      observer{w},
 	}
@@ -198,7 +203,8 @@ func (w *worker) OnTick() {
 	if w.pipe == nil {
 		return
 	}
-	now := w.host.Steady()
+	now := w.vm.steady()
+	w.metrics.flush(now)
 	w.probe(now)
 	w.control.tick(now)
 	if w.fallback != nil {
@@ -268,6 +274,7 @@ func (w *worker) NewHttpContext(id uint32) types.HttpContext {
 // OnPluginDone is asked when the configuration is replaced and its last request
 // is gone.
 func (w *worker) OnPluginDone() bool {
+	w.metrics.flush(w.vm.now)
 	for i := range w.lanes {
 		if w.lanes[i].breaker.IsOpen() {
 			w.metrics.breakerOpen.add(-1) // the gauge is one for all workers

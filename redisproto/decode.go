@@ -56,6 +56,7 @@ type fill struct{ next, end int }
 const (
 	maxDigits     = 20
 	maxNumberLine = maxDigits + 4
+	safeDigits    = 18 // so many can't be too large
 )
 
 // Buffers that grew beyond this for one reply are given up after it.
@@ -292,6 +293,13 @@ func (d *Decoder) number(kind Kind) (n int64, next int, err error) {
 	}
 	first := i
 	var u uint64
+	for most := min(len(b), first+safeDigits); i < most; i++ {
+		c := b[i] - '0'
+		if c > 9 {
+			break
+		}
+		u = u*10 + uint64(c)
+	}
 	for ; i < len(b); i++ {
 		c := b[i] - '0'
 		if c > 9 {

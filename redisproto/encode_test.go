@@ -75,3 +75,14 @@ func BenchmarkEncode(b *testing.B) {
 		dst = appendDecision(dst[:0], sha, key)
 	}
 }
+
+func TestAppendDecimal(t *testing.T) {
+	for _, n := range []int64{0, 9, 10, 99, 100, -1, -9, -10, math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
+		for range 64 {
+			if got, want := string(AppendDecimal([]byte("x"), n)), "x"+strconv.FormatInt(n, 10); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			n = n/7 - 3
+		}
+	}
+}

@@ -334,7 +334,7 @@ func envoyLog(t *testing.T) string {
 // stats reads the shared Envoy's metrics.
 func stats(t *testing.T) stack.Stats {
 	t.Helper()
-	s, err := shared.envoy.Admin.Stats(t.Context())
+	s, err := shared.envoy.Admin.SettledStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func TestWhose429(t *testing.T) {
 		}
 	}
 
-	stats, err := e.Admin.Stats(t.Context())
+	stats, err := e.Admin.SettledStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

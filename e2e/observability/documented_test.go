@@ -138,7 +138,7 @@ func TestWithoutStatsSnippet(t *testing.T) {
 		Edit:  func(c *envoyconfig.Config) { c.SetStatsConfig(nil) },
 	}.Start(t)
 	get(t, e.URL()+"/hello", "k", 200)
-	stats, err := e.Admin.Stats(t.Context())
+	stats, err := e.Admin.SettledStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

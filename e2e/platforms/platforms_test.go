@@ -134,7 +134,7 @@ func TestEnvoy(t *testing.T) {
 		text, _ := os.ReadFile(log)
 		return strings.Contains(string(text), "decision=admitted limit=key") && strings.Contains(string(text), "decision=rejected limit=key")
 	})
-	stats, err := e.Admin.Stats(t.Context())
+	stats, err := e.Admin.SettledStats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,6 +231,7 @@ func (p *player) answer(r *emulator.Request, a *Answer) {
 // counts looks at what the plugin has counted.
 func (p *player) counts(s *Step) {
 	p.t.Helper()
+	p.vm.Tick() // tells the proxy what was summed up
 	for name, want := range s.Counts {
 		got := map[string]int64{}
 		for _, outcome := range []string{"admitted", "rejected", "shadow_rejected", "tagged", "failed_open", "failed_closed"} {

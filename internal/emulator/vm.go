@@ -339,3 +339,12 @@ func callsByName(counts *[numHostCalls]int) map[string]int {
 	}
 	return m
 }
+
+// Global is the value of a 64-bit global that the module exports; 0 for none.
+func (vm *VM) Global(name string) uint64 {
+	g := vm.instance.ExportedGlobal(name)
+	if g == nil {
+		return 0
+	}
+	return g.Get()
+}

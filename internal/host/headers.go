@@ -13,40 +13,22 @@ func NewHeaders(raw []byte) Headers { return Headers{raw: raw} }
 // Get returns a field's value, of a repeated one its values joined by commas.
 // Only joining allocates. ok is false when there is no such field.
 func (h Headers) Get(name string) (value string, ok bool) {
-	first, n, total := "", 0, 0
 	p := h.Pairs()
-	for {
-		k, v, more := p.Next()
-		if !more {
-			break
-		}
-		if k != name {
-			continue
-		}
-		if n == 0 {
-			first = v
-		}
-		n++
-		total += len(v) + 1
-	}
-	switch n {
-	case 0:
+	first, ok := p.Find(name)
+	if !ok {
 		return "", false
-	case 1:
+	}
+	second, again := p.Find(name)
+	if !again {
 		return first, true
 	}
+	total := len(first)
+	for rest, v := p, second; again; v, again = rest.Find(name) {
+		total += 1 + len(v)
+	}
 	joined := append(make([]byte, 0, total), first...)
-	p = h.Pairs()
-	for seen := 0; seen < n; {
-		k, v, _ := p.Next()
-		if k != name {
-			continue
-		}
-		if seen > 0 {
-			joined = append(joined, ',')
-			joined = append(joined, v...)
-		}
-		seen++
+	for v, more := second, true; more; v, more = p.Find(name) {
+		joined = append(append(joined, ','), v...)
 	}
 	return view(joined, len(joined)), true
 }
@@ -54,15 +36,7 @@ func (h Headers) Get(name string) (value string, ok bool) {
 // First returns a field's first value.
 func (h Headers) First(name string) (value string, ok bool) {
 	p := h.Pairs()
-	for {
-		k, v, more := p.Next()
-		if !more {
-			return "", false
-		}
-		if k == name {
-			return v, true
-		}
-	}
+	return p.Find(name)
 }
 
 // Pairs reads the fields one by one, in the host's order.

@@ -59,6 +59,29 @@ func (p *Pairs) Next() (name, value string, ok bool) {
 	return name, value, true
 }
 
+// Find returns the value of the next field of a name. Requests are searched
+// several times, so it looks no closer at the others than at their lengths.
+func (p *Pairs) Find(name string) (value string, ok bool) {
+	raw, left, size, data := p.raw, p.left, p.size, p.data
+	for left > 0 {
+		n := int64(binary.LittleEndian.Uint32(raw[size:]))
+		end := int64(data) + n + int64(binary.LittleEndian.Uint32(raw[size+4:])) + 2
+		if end > int64(len(raw)) {
+			left = 0
+			break
+		}
+		at := data
+		left, size, data = left-1, size+8, int(end)
+		if n == int64(len(name)) && view(raw[at:], int(n)) == name {
+			p.left, p.size, p.data = left, size, data
+			at += int(n) + 1
+			return view(raw[at:], data-1-at), true
+		}
+	}
+	p.left = left
+	return "", false
+}
+
 // Len is how many fields are left to read, if the buffer is sound.
 func (p *Pairs) Len() int { return p.left }
 

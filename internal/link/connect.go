@@ -70,6 +70,7 @@ func (p *Pipe) breakUp(r Reason, detail string) {
 // Done.
 func (p *Pipe) drop(now int64, r Reason, detail string, err error) {
 	p.state = idle
+	p.held, p.heldCalls = p.held[:0], 0
 	p.dec.Reset()
 	p.early = p.early[:0]
 	p.doomed, p.doom = p.calls.tail, err
@@ -92,9 +93,17 @@ func (p *Pipe) openTransport() (uint32, error) {
 }
 
 func (p *Pipe) sendTransport(b []byte) error {
-	defer func(was bool) { p.busy = was }(p.busy)
-	p.busy = true
-	return p.t.Send(p.conn, b)
+	returned := false
+	defer func(busy, sending bool) {
+		p.busy, p.sending = busy, sending
+		if !returned && p.state == open {
+			p.breakUp(SendFailed, "") // calls that wait may not have gone out
+		}
+	}(p.busy, p.sending)
+	p.busy, p.sending = true, true
+	err := p.t.Send(p.conn, b)
+	returned = true
+	return err
 }
 
 func (p *Pipe) closeTransport() {

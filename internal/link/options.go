@@ -13,6 +13,11 @@ type Options struct {
 	Password string // with neither, no AUTH is sent
 	DB       int    // SELECTed when it isn't 0
 
+	// Gather lets a command wait this long for others, while at least 4 calls are
+	// out: it goes out with the next reply, the next command that comes later than
+	// this after the last message, or the next Tick. Default 0, never.
+	Gather int64
+
 	MaxPending int   // calls that wait at once, late ones included; default 8192
 	BackoffMin int64 // longest wait before the second attempt to connect, doubled for each further one; default 10 ms
 	BackoffMax int64 // longest wait there is, and how long a connection must live to count as good; default 1 s

@@ -37,6 +37,11 @@ type Pipe struct {
 	dec   redisproto.Decoder
 	early []byte // received while busy
 
+	held      []byte // commands that wait for the next message; see gather.go
+	heldCalls int    // how many
+	sentAt    int64  // when the last message went out
+	sending   bool   // inside Transport.Send, which may read held
+
 	calls   queue
 	doomed  uint64 // calls before this one were lost with their connection
 	doom    error  // what they end with
@@ -90,7 +95,9 @@ func (p *Pipe) Send(now int64, cmd []byte, deadline int64, c Call) error {
 	if err := p.connect(now); err != nil {
 		return err
 	}
-	if !p.transmit(now, cmd) {
+	if p.gathers(now) {
+		p.hold(cmd)
+	} else if !p.transmit(now, p.release(now, cmd)) {
 		return ErrUnavailable
 	}
 	if c == nil {
@@ -117,6 +124,9 @@ func (p *Pipe) Received(now int64, conn uint32, b []byte) {
 		p.dec.Feed(b)
 	}
 	p.pump(now)
+	if !p.busy {
+		p.flush(now)
+	}
 }
 
 // Closed says that a connection has ended. reason goes to the Observer. Tokens
@@ -138,6 +148,7 @@ func (p *Pipe) Closed(now int64, conn uint32, reason string) {
 func (p *Pipe) Tick(now int64) (next int64) {
 	now = p.clock.read(now)
 	if !p.busy {
+		p.flush(now)
 		p.pump(now)
 		p.expire(now)
 		if p.overdue() <= now {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sluice/redisproto"
@@ -30,14 +31,15 @@ type world struct {
 	back    []byte // replies on their way
 
 	// The caller.
-	nextID  int
-	waiting map[int]*pcall // accepted, not yet done
-	inSend  int            // how many Sends are running
-	answers int            // replies delivered
-	lastID  int            // the newest call that got a reply
-	panics  bool           // Dones may panic
-	depth   int
-	events  worldEvents
+	nextID   int
+	waiting  map[int]*pcall // accepted, not yet done
+	inSend   int            // how many Sends are running
+	answers  int            // replies delivered
+	lastID   int            // the newest call that got a reply
+	panics   bool           // Dones may panic
+	depth    int
+	gathered int // commands that went out behind another
+	events   worldEvents
 }
 
 type pcall struct {
@@ -109,11 +111,16 @@ func (w *world) Send(conn uint32, p []byte) error {
 	if bytes.HasPrefix(p, []byte("*")) {
 		return nil // the handshake
 	}
-	id, err := strconv.Atoi(string(p))
-	if err != nil {
-		w.fail("sent %q", p)
+	commands := 0
+	for line := range strings.Lines(string(p)) { // several went out together
+		id, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			w.fail("sent %q", p)
+		}
+		w.arrived = append(w.arrived, id)
+		commands++
 	}
-	w.arrived = append(w.arrived, id)
+	w.gathered += max(0, commands-1)
 	return nil
 }
 
@@ -130,7 +137,7 @@ func (w *world) call() {
 	c := &pcall{w: w, id: id, deadline: w.now + w.between(-2, 40)*ms}
 	w.inSend++
 	w.waiting[id] = c
-	err := w.pipe.Send(w.now, []byte(strconv.Itoa(id)), c.deadline, c)
+	err := w.pipe.Send(w.now, []byte(strconv.Itoa(id)+"\n"), c.deadline, c)
 	w.inSend--
 	if err != nil {
 		if w.waiting[id] != c {
@@ -307,6 +314,9 @@ func run(seed uint64, steps int, panics bool) *world {
 		Observer:   w,
 	}
 	if w.oneIn(2) {
+		w.o.Gather = w.between(1, 10*ms)
+	}
+	if w.oneIn(2) {
 		w.o.Username, w.o.Password, w.o.DB = "u", "p", 2
 	}
 	w.pipe = NewPipe(w, w.o)
@@ -375,12 +385,13 @@ func TestPipePropertiesWithPanics(t *testing.T) { histories(t, true) }
 func histories(t *testing.T, panics bool) {
 	const steps = 300
 	var sum worldEvents
-	var calls, answers int
+	var calls, answers, gathered int
 	for seed := range uint64(4000) {
 		w, why := history(seed, steps, panics)
 		if why == "" {
 			calls += w.nextID
 			answers += w.answers
+			gathered += w.gathered
 			sum.connected += w.events.connected
 			sum.lost += w.events.lost
 			sum.late += w.events.late
@@ -396,8 +407,8 @@ func histories(t *testing.T, panics bool) {
 		}
 		t.Fatalf("seed %d, %d steps: %s", seed, few, why)
 	}
-	t.Logf("%d calls, %d replies, %d late ones; %d connections answered, %d ended", calls, answers, sum.late, sum.connected, sum.lost)
-	if answers < calls/10 || sum.late < calls/100 {
+	t.Logf("%d calls, %d of them behind another, %d replies, %d late ones; %d connections answered, %d ended", calls, gathered, answers, sum.late, sum.connected, sum.lost)
+	if answers < calls/10 || gathered < calls/100 || sum.late < calls/100 {
 		t.Error("the histories are too dull to show anything")
 	}
 }

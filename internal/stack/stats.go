@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Stats are an Envoy's metrics as a scraper sees them: by name with labels in
@@ -24,6 +25,37 @@ func (a Admin) Stats(ctx context.Context) (Stats, error) {
 		return nil, err
 	}
 	return parseStats(body)
+}
+
+// SettledStats reads all metrics once two readings in a row agree on the plugin's
+// own: it tells Envoy of its counts a few milliseconds late.
+func (a Admin) SettledStats(ctx context.Context) (Stats, error) {
+	const apart = 30 * time.Millisecond
+	before, err := a.Stats(ctx)
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(apart):
+		}
+		var now Stats
+		if now, err = a.Stats(ctx); err == nil && maps.Equal(before.ours(), now.ours()) {
+			return now, nil
+		}
+		before = now
+	}
+	return nil, err
+}
+
+// ours are the plugin's own metrics.
+func (s Stats) ours() Stats {
+	found := Stats{}
+	for series, value := range s {
+		if strings.Contains(series, "sluice_") {
+			found[series] = value
+		}
+	}
+	return found
 }
 
 // StatsLike reads the metrics whose name in Envoy a regular expression finds.

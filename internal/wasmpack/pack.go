@@ -87,7 +87,7 @@ func Pack(module []byte) ([]byte, error) {
 		}
 		out = append(out, s)
 	}
-	return join(out), nil
+	return Join(out), nil
 }
 
 // readData lists the pieces of a data section.

@@ -15,6 +15,8 @@ const (
 	ImportSection   SectionID = 2
 	FunctionSection SectionID = 3
 	MemorySection   SectionID = 5
+	GlobalSection   SectionID = 6
+	ExportSection   SectionID = 7
 	StartSection    SectionID = 8
 	ElementSection  SectionID = 9
 	CodeSection     SectionID = 10
@@ -42,8 +44,8 @@ func Sections(module []byte) ([]Section, error) {
 	return out, r.Err
 }
 
-// join makes a module of its sections.
-func join(sections []Section) []byte {
+// Join makes a module of its sections.
+func Join(sections []Section) []byte {
 	out := []byte(header)
 	for _, s := range sections {
 		out = append(out, byte(s.ID))
