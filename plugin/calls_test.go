@@ -37,6 +37,13 @@ func TestHTTPCallsDecide(t *testing.T) {
 			t.Errorf("%s: called %+v", name, call)
 		}
 		r.host.Deliver(r.vm.HTTPAnswered, call.Token, c.status, []byte(c.body))
+		if name == "no connection" { // which is worth another attempt
+			if x.settled() {
+				t.Errorf("%s: settled without another attempt", name)
+			}
+			r.tick(60)
+			r.host.Deliver(r.vm.HTTPAnswered, r.host.HTTP.Made[1].Token, c.status, []byte(c.body))
+		}
 		got := uint32(0)
 		if !x.passed() && x.req.Answer != nil {
 			got = x.req.Answer.Code

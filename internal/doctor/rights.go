@@ -23,7 +23,7 @@ var needed = [][]string{
 	{"DEL", "K"}, {"PEXPIRE", "K", "1000"},
 	{"ZADD", "K", "1", "m"}, {"ZRANGE", "K", "0", "1"}, {"ZRANGEBYSCORE", "K", "0", "1"}, {"ZCARD", "K"},
 	{"ZCOUNT", "K", "0", "1"}, {"ZSCORE", "K", "m"}, {"ZREM", "K", "m"}, {"ZREMRANGEBYRANK", "K", "0", "1"},
-	{"ZREMRANGEBYSCORE", "K", "0", "1"}, {"HSCAN", "K", "0"},
+	{"ZREMRANGEBYSCORE", "K", "0", "1"},
 }
 
 // rights looks whether the user of the configuration may do what gateways do.

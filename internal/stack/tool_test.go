@@ -136,6 +136,9 @@ func TestFindEnvoyOfAVersion(t *testing.T) {
 		t.Errorf("a download that doesn't run: %v", err)
 	}
 	binary := filepath.Join(".tools", "envoy-1.36.4", "lib", "python3.99", "site-packages", "envoy", "_bin", "envoy")
+	if err := os.Remove(binary); err != nil { // a file that is there keeps its rights
+		t.Fatal(err)
+	}
 	script(t, binary, `echo "envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL"`)
 	got, err := FindEnvoy(t.Context(), nil)
 	if err != nil || !strings.HasSuffix(got, binary) {

@@ -12,3 +12,13 @@
 {{- end -}}
 {{- join ", " $names -}}
 {{- end -}}
+
+{{/* The bounds of the plugin's histograms, as Istio's annotation has them. */}}
+{{- define "sluice.buckets" -}}
+{{- $boot := .Files.Get "files/pipe.yaml" | fromYaml -}}
+{{- $buckets := dict -}}
+{{- range $boot.stats_config.histogram_bucket_settings -}}
+{{- $_ := set $buckets (printf "wasmcustom.%s" .match.suffix) .buckets -}}
+{{- end -}}
+{{- toJson $buckets -}}
+{{- end -}}
