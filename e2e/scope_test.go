@@ -12,7 +12,8 @@ import (
 func TestGatewayScope(t *testing.T) {
 	redis := stacktest.Redis(t, stack.RedisOptions{})
 	gws := gateways(t, 2, stacktest.Gateway{
-		Plugin: policy(t, nil,
+		// A poll for overrides would be a connection too.
+		Plugin: policy(t, m{"runtime_overrides": false},
 			m{"name": "own", "match": m{"path": "/own"}, "key": "header:" + key, "rate": "50/hour", "scope": "gateway"},
 			m{"name": "mine", "match": m{"path": "/both"}, "rate": "40/hour", "scope": "gateway", "algorithm": "token_bucket"},
 			m{"name": "ours", "match": m{"path": "/both"}, "rate": "60/hour"}),

@@ -567,3 +567,17 @@ func TestWithoutRuntimeOverrides(t *testing.T) {
 		}
 	}
 }
+
+// A gateway whose limits are all its own may have no Redis: it never asks one.
+func TestOwnLimitsAlonePollNothing(t *testing.T) {
+	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s","scope":"gateway"}]}`)
+	if x := r.request(get("/a")...); !x.passed() {
+		t.Fatal("not admitted")
+	}
+	for range 10 {
+		r.tick(500)
+		if st := r.host.Streams.Last(); st != nil {
+			t.Fatal("opened a connection to Redis")
+		}
+	}
+}

@@ -158,7 +158,7 @@ var policyTable = &table[Policy]{
 			func(t *Policy, v bool) { t.CountPreflights = v }),
 		row("clock", enum([]choice[Clock]{{"redis", ClockRedis}, {"gateway", ClockGateway}}), `"redis"`, "Whose time counts.",
 			func(t *Policy, v Clock) { t.Clock = v }),
-		row("runtime_overrides", boolean(), "true", "Whether a gateway asks Redis once a second for what `sluice set` said, and compares its clock with Redis's.",
+		row("runtime_overrides", boolean(), "true", "Whether a gateway asks Redis once a second for what `sluice set` said, and compares its clock with Redis's. Never where all limits are of `scope: gateway`, which need no Redis.",
 			func(t *Policy, v bool) { t.RuntimeOverrides = v }),
 		row("on_error", onErrorKind(), `"local"`, "What happens when Redis can't answer: the gateway counts its share of the limit by itself, or all requests are let through, or all are refused.",
 			func(t *Policy, v OnError) { t.OnError = v }),
@@ -176,6 +176,8 @@ var policyTable = &table[Policy]{
 			func(t *Policy, v []*Limit) { t.Limits = v })),
 	},
 	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Policy) {
+		// Gateways whose limits are all their own may have no Redis to ask.
+		t.RuntimeOverrides = t.RuntimeOverrides && slices.ContainsFunc(t.Limits, func(l *Limit) bool { return l.Scope != ScopeGateway })
 		if t.HashKeys && t.HashSecretEnv == "" {
 			p.failField(v, "hash_secret_env", "is required with hash_keys", "")
 		}
