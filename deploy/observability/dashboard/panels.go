@@ -73,6 +73,8 @@ var rows = []row{
 			{`sum by (kind) (rate(sluice_redis_errors_total{` + here + `}` + span + `))`, "{{kind}}"}}},
 		{title: "Breakers open by gateway", unit: units.Short, width: 12, queries: []query{
 			{`sum by (instance) (sluice_breaker_open{` + here + `})`, "{{instance}}"}}},
+		{title: "Local because Redis is slow", about: "Limits with hot.local that workers decide by themselves.", unit: units.Short, width: 12, queries: []query{
+			{`sum by (instance) (sluice_hot_local{` + here + `})`, "{{instance}}"}}},
 		{title: "Reconnects and scripts sent", about: "In five minutes. A script is sent after a start, a failover or SCRIPT FLUSH.", unit: units.Short, width: 12, queries: []query{
 			{`sum by (instance) (increase(sluice_pipe_reconnects_total{` + here + `}[5m]))`, "reconnects {{instance}}"},
 			{`sum by (instance) (increase(sluice_script_loads_total{` + here + `}[5m]))`, "scripts {{instance}}"}}},
@@ -95,5 +97,7 @@ var rows = []row{
 		{title: "Panics and refused configurations by gateway", unit: units.Short, width: 12, queries: []query{
 			{`sum by (instance) (increase(sluice_panics_total{` + here + `}[5m]))`, "panics {{instance}}"},
 			{`sum by (instance) (increase(sluice_config_errors_total{` + here + `}[5m]))`, "configuration errors {{instance}}"}}},
+		{title: "Gateways by version", about: "Two versions at a time are an upgrade under way.", unit: units.Short, width: 12, queries: []query{
+			{`count by (version) (sluice_build_info{` + here + `} > 0)`, "{{version}}"}}},
 	}},
 }
