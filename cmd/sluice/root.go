@@ -86,6 +86,7 @@ func newRoot() *cobra.Command {
 		newUnset(),
 		newReset(),
 		newManifest(),
+		newBench(),
 		newVersion(),
 	)
 	return root

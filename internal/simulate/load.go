@@ -54,7 +54,7 @@ func ParseShape(text string) (Shape, error) {
 		if words[0] == "poisson" {
 			s.kind = poissonShape
 		}
-		if s.rate, err = parseRate(words[1]); err != nil {
+		if s.rate, err = ParseRate(words[1]); err != nil {
 			return bad(": " + err.Error())
 		}
 		if s.rate == 0 {
@@ -71,10 +71,10 @@ func ParseShape(text string) (Shape, error) {
 		}
 	case words[0] == "ramp" && len(words) == 4 && words[2] == "to":
 		s.kind = rampShape
-		if s.rate, err = parseRate(words[1]); err != nil {
+		if s.rate, err = ParseRate(words[1]); err != nil {
 			return bad(": " + err.Error())
 		}
-		if s.to, err = parseRate(words[3]); err != nil {
+		if s.to, err = ParseRate(words[3]); err != nil {
 			return bad(": " + err.Error())
 		}
 		if s.rate == 0 && s.to == 0 {
@@ -86,8 +86,8 @@ func ParseShape(text string) (Shape, error) {
 	return s, nil
 }
 
-// parseRate reads N/unit: requests a second.
-func parseRate(text string) (float64, error) {
+// ParseRate reads N/unit: requests a second.
+func ParseRate(text string) (float64, error) {
 	bad := fmt.Errorf("%q is not a rate, such as 200/s, 0.5/s or 1000/min", text)
 	left, right, ok := strings.Cut(text, "/")
 	n, err := strconv.ParseFloat(left, 64)
