@@ -138,8 +138,10 @@ if after<=cap*unit then
   level=after
   retry=0
   y=string.char($bytes7(tick),$bytes7(level))
-  local need=(level+-level%leak)/leak*res
-  need=(need+-need%1000)/1000+SKEW
+  -- In ticks of a ms as they are: times 1000 they could be no whole number any more.
+  local need=(level+-level%leak)/leak
+  if res==1 then need=(need+-need%1000)/1000 end
+  need=need+SKEW
   if expiry>=ms+need then
     x='0'
   else
@@ -152,19 +154,20 @@ current=(level+-level%unit)/unit
 remaining=cap>current and cap-current or 0
 -- ms until the level has fallen to room for one unit more, and for the cost.
 local ahead,fall=tick*res-now,0
+if res==1000 then ahead=(ahead+-ahead%1000)/1000 end
 if level>0 then
   local to=(cap-remaining-1)*unit
   fall=level-(to>0 and to or 0)
-  fall=(fall+-fall%leak)/leak*res+ahead
-  fall=(fall+-fall%1000)/1000
+  fall=(fall+-fall%leak)/leak+ahead
+  if res==1 then fall=(fall+-fall%1000)/1000 end
 end
 reset=fall>0 and fall or 0
 if not y then
   retry=-1
   if cost<=cap then
     fall=after-cap*unit
-    fall=(fall+-fall%leak)/leak*res+ahead
-    fall=(fall+-fall%1000)/1000
+    fall=(fall+-fall%leak)/leak+ahead
+    if res==1 then fall=(fall+-fall%1000)/1000 end
     retry=fall>0 and fall or 0
   end
 end
