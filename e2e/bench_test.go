@@ -32,7 +32,8 @@ func TestBenchCounts(t *testing.T) {
 	if r.Due != 200 || r.Statuses[200] != 4*30 || r.Limited != 200-4*30 || r.Elsewhere != 0 || r.Failed+r.Skipped != 0 {
 		t.Errorf("%+v, want 30 admitted of each of 4 callers", r)
 	}
-	if r.RetryAfterMin < 3000 || r.RetryAfterMax > 3600 || r.P50 <= 0 || r.P99 < r.P50 || r.Max < r.P999 {
+	// A hit of an hour's window leaves up to a tick of 3.6 s late.
+	if r.RetryAfterMin < 3590 || r.RetryAfterMax > 3605 || r.P50 <= 0 || r.P99 < r.P50 || r.Max < r.P999 {
 		t.Errorf("waits and latencies: %+v", r)
 	}
 
