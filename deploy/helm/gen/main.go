@@ -7,27 +7,38 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"sluice/internal/config/schema"
 )
 
-//go:generate go run . values.schema.in.json ../../../docs/reference/schema.json ../sluice/values.schema.json
+//go:generate go run . values.schema.in.json ../sluice/values.schema.json
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: gen VALUES CONFIGURATION OUT")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: gen VALUES OUT")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(values, configuration, out string) error {
-	v, err := read(values)
+func run(values, out string) error {
+	text, err := os.ReadFile(values)
 	if err != nil {
 		return err
 	}
-	c, err := read(configuration)
+	v, err := parse(values, text)
+	if err != nil {
+		return err
+	}
+	// Not from the file in docs/reference, which may be generated after this.
+	configuration, err := schema.JSON()
+	if err != nil {
+		return err
+	}
+	c, err := parse("the configuration's schema", configuration)
 	if err != nil {
 		return err
 	}
@@ -45,14 +56,10 @@ func run(values, configuration, out string) error {
 	return os.WriteFile(out, append(b, '\n'), 0o644)
 }
 
-func read(file string) (map[string]any, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+func parse(name string, text []byte) (map[string]any, error) {
 	var m map[string]any
 	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
 }
