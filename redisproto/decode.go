@@ -121,6 +121,9 @@ func (d *Decoder) Next() (v Value, ok bool, err error) {
 	if !d.set {
 		d.Reset()
 	}
+	if v, ok := d.integers(); ok {
+		return v, true, nil
+	}
 	done, err := d.parse()
 	if err != nil {
 		d.fail(err)

@@ -23,6 +23,9 @@ func AppendBulkString(dst []byte, s string) []byte {
 // AppendBulkInt appends n in decimal as a bulk string: commands carry their
 // numbers as text.
 func AppendBulkInt(dst []byte, n int64) []byte {
+	if uint64(n) < 10 { // most of a script call's
+		return append(dst, '$', '1', '\r', '\n', '0'+byte(n), '\r', '\n')
+	}
 	dst = appendHeader(dst, '$', decimalLen(n))
 	dst = AppendDecimal(dst, n)
 	return append(dst, '\r', '\n')
@@ -37,7 +40,16 @@ func AppendCommand(dst []byte, args ...string) []byte {
 	return dst
 }
 
+// appendHeader has a way of its own for the counts and lengths of commands: one
+// append each.
 func appendHeader(dst []byte, kind byte, n int) []byte {
+	switch {
+	case uint(n) < 10:
+		return append(dst, kind, '0'+byte(n), '\r', '\n')
+	case uint(n) < 100:
+		tens := uint(n) / 10
+		return append(dst, kind, '0'+byte(tens), '0'+byte(uint(n)-tens*10), '\r', '\n')
+	}
 	dst = append(dst, kind)
 	dst = AppendDecimal(dst, int64(n))
 	return append(dst, '\r', '\n')
@@ -68,11 +80,30 @@ func AppendDecimal(dst []byte, n int64) []byte {
 	}
 	var digits [20]byte
 	i := len(digits)
-	for u > 0 {
-		i--
-		q := u / 10
-		digits[i] = '0' + byte(u-q*10)
+	for u >= 10 {
+		q := u / 100
+		two := tens[2*(u-q*100):]
+		i -= 2
+		digits[i], digits[i+1] = two[0], two[1]
 		u = q
+	}
+	if u > 0 {
+		i--
+		digits[i] = '0' + byte(u)
 	}
 	return append(dst, digits[i:]...)
 }
+
+// tens are the numbers below 100, of two digits each: a division for two digits
+// is cheaper than one for each.
+const tens = "" +
+	"00010203040506070809" +
+	"10111213141516171819" +
+	"20212223242526272829" +
+	"30313233343536373839" +
+	"40414243444546474849" +
+	"50515253545556575859" +
+	"60616263646566676869" +
+	"70717273747576777879" +
+	"80818283848586878889" +
+	"90919293949596979899"

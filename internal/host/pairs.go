@@ -64,8 +64,9 @@ func (p *Pairs) Next() (name, value string, ok bool) {
 func (p *Pairs) Find(name string) (value string, ok bool) {
 	raw, left, size, data := p.raw, p.left, p.size, p.data
 	for left > 0 {
-		n := int64(binary.LittleEndian.Uint32(raw[size:]))
-		end := int64(data) + n + int64(binary.LittleEndian.Uint32(raw[size+4:])) + 2
+		lengths := binary.LittleEndian.Uint64(raw[size:]) // both in one go
+		n := int64(uint32(lengths))
+		end := int64(data) + n + int64(lengths>>32) + 2
 		if end > int64(len(raw)) {
 			left = 0
 			break
