@@ -339,8 +339,14 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	return types.ActionContinue
 }
 
-// Header is source.Request.
-func (r *request) Header(name string) (string, bool) { return r.headers.Get(name) }
+// Header is source.Request. HTTP has each of the fields that begin with a colon
+// once at most, so the search for them ends with the first.
+func (r *request) Header(name string) (string, bool) {
+	if name != "" && name[0] == ':' {
+		return r.headers.First(name)
+	}
+	return r.headers.Get(name)
+}
 
 // Attribute is source.Request.
 func (r *request) Attribute(path string) ([]byte, bool) {

@@ -103,14 +103,13 @@ func view(b []byte, n int) string {
 func AppendPairs(dst []byte, pairs [][2]string) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs)))
 	for i := range pairs {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs[i][0])))
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pairs[i][1])))
+		p := &pairs[i]
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(uint32(len(p[0])))|uint64(len(p[1]))<<32)
 	}
 	for i := range pairs {
-		dst = append(dst, pairs[i][0]...)
-		dst = append(dst, 0)
-		dst = append(dst, pairs[i][1]...)
-		dst = append(dst, 0)
+		p := &pairs[i]
+		dst = append(append(dst, p[0]...), 0)
+		dst = append(append(dst, p[1]...), 0)
 	}
 	return dst
 }
