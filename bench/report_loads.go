@@ -13,7 +13,7 @@ func (r *report) steadySection() {
 		"a request's latency counts from when it was due (open loop, so that nothing is left out that waits behind a slow answer). "+
 		"*Added* is above the table's base row at the same rate, right before or after. Each is the median of the rounds of %v, with the least and the most. "+
 		"A PING is a round trip to Redis by a thread of its own meanwhile.\n", steadyConns, r.options.steady.Length)
-	r.line("The load generator (`bench/load`) runs on the same cores as what it measures, and takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
+	r.line("The gateway that is measured has one of the machine's processors to itself; everything else, Redis and the load generator (`bench/load`) too, shares the others, if there are any. The generator takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
 		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
 	var rows [][]string

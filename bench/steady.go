@@ -51,8 +51,24 @@ type steadyFigures struct {
 }
 
 // steady measures latency at a constant rate, half of what each row was able to do.
-func (b *bed) steady(ctx context.Context, tables []table, closed map[string][]figures, p plan, say func(string, ...any)) (map[string][]steadyFigures, error) {
+func (b *bed) steady(ctx context.Context, tables []table, closed map[string][]figures, p plan, say func(string, ...any)) (_ map[string][]steadyFigures, err error) {
 	results := map[string][]steadyFigures{}
+	cpus, enough, err := divideProcessors()
+	if err != nil {
+		return nil, err
+	}
+	if enough {
+		if err := b.pinAll(&cpus.rest); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if again := b.pinAll(&cpus.all); err == nil {
+				err = again
+			}
+		}()
+	} else {
+		cpus.gateway, cpus.rest = cpus.all, cpus.all
+	}
 	start := time.Now()
 	for round := range p.Rounds {
 		if !p.fits(round, start) {
@@ -70,7 +86,7 @@ func (b *bed) steady(ctx context.Context, tables []table, closed map[string][]fi
 					continue
 				}
 				rate := steadyShare * over(closed[r.name], func(f figures) float64 { return f.RPS }).median
-				f, err := b.steadyOne(ctx, r, *base, rate, p, round%2 == 1)
+				f, err := b.steadyOne(ctx, cpus, r, *base, rate, p, round%2 == 1)
 				if err != nil {
 					return nil, err
 				}
@@ -92,11 +108,11 @@ func find(rows []row, name string) *row {
 	return nil
 }
 
-func (b *bed) steadyOne(ctx context.Context, r, base row, rate float64, p plan, baseLast bool) (steadyFigures, error) {
+func (b *bed) steadyOne(ctx context.Context, cpus processors, r, base row, rate float64, p plan, baseLast bool) (steadyFigures, error) {
 	f := steadyFigures{Rate: rate}
 	steps := []func() error{
 		func() (err error) {
-			f.Base, err = b.latencies(ctx, base, r.keys, rate, p)
+			f.Base, err = b.latencies(ctx, cpus, base, r.keys, rate, p)
 			return err
 		},
 		func() (err error) {
@@ -104,7 +120,7 @@ func (b *bed) steadyOne(ctx context.Context, r, base row, rate float64, p plan, 
 			if err != nil {
 				return err
 			}
-			f.Row, err = b.latencies(ctx, r, r.keys, rate, p)
+			f.Row, err = b.latencies(ctx, cpus, r, r.keys, rate, p)
 			rtt := stop()
 			f.RTT50, f.RTT99 = load.Ms(rtt, 50), load.Ms(rtt, 99)
 			return err
@@ -121,8 +137,18 @@ func (b *bed) steadyOne(ctx context.Context, r, base row, rate float64, p plan, 
 	return f, b.alive()
 }
 
-// latencies sends a load at a constant rate to a row's gateway.
-func (b *bed) latencies(ctx context.Context, r row, keys int, rate float64, p plan) (latencies, error) {
+// latencies sends a load at a constant rate to a row's gateway, which meanwhile has
+// its processor.
+func (b *bed) latencies(ctx context.Context, cpus processors, r row, keys int, rate float64, p plan) (_ latencies, err error) {
+	pid := b.gateways[r.name].Process().Pid()
+	if err := pin(pid, &cpus.gateway); err != nil {
+		return latencies{}, err
+	}
+	defer func() {
+		if again := pin(pid, &cpus.rest); err == nil {
+			err = again
+		}
+	}()
 	if err := b.ready(ctx, r); err != nil {
 		return latencies{}, err
 	}
