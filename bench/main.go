@@ -308,6 +308,10 @@ func (r *report) measureGateways(ctx context.Context, b *bed, o options) error {
 		if r.steady, err = b.steady(ctx, r.tables, r.figures, o.steady, say); err != nil {
 			return err
 		}
+		if r.stalls, err = measureStalls(3 * time.Second); err != nil {
+			return err
+		}
+		say("the machine took %.1f %% of the time from a thread that never waits, %.1f ms at most", r.stalls.Percent, r.stalls.Longest)
 	}
 	if o.has(partScale) {
 		r.scale, err = b.scale(ctx, 4*time.Second, say)

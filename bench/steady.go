@@ -26,6 +26,7 @@ const lateMS = 0.5
 // latencies are of one load at a constant rate, ms, from when a request was due.
 type latencies struct {
 	P50  float64 `json:"p50_ms"`
+	P90  float64 `json:"p90_ms"`
 	P99  float64 `json:"p99_ms"`
 	P999 float64 `json:"p999_ms"`
 	// Lag is the 99th percentile of how late the generator sent, ms.
@@ -171,7 +172,7 @@ func (b *bed) latencies(ctx context.Context, cpus processors, r row, keys int, r
 func latenciesOf(r load.Result, rate float64, p plan) latencies {
 	sent := rate * (p.Length + p.Warm/2).Seconds()
 	return latencies{
-		P50: load.Ms(r.Latency, 50), P99: load.Ms(r.Latency, 99), P999: load.Ms(r.Latency, 99.9),
+		P50: load.Ms(r.Latency, 50), P90: load.Ms(r.Latency, 90), P99: load.Ms(r.Latency, 99), P999: load.Ms(r.Latency, 99.9),
 		Lag: load.Ms(r.Lag, 99), Waited: float64(r.Waited) / float64(r.Due), Lost: float64(r.Lost) / float64(r.Due),
 		Sender: float64(r.CPU.Nanoseconds()) / 1e3 / sent,
 	}
