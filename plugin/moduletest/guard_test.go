@@ -53,12 +53,18 @@ func TestGuard(t *testing.T) {
 		three = `{"limits":[{"name":"a","key":"header:x-user","rate":"5/s"},{"name":"b","key":"path","rate":"50/s"},{"name":"c","rate":"500/s"}]}`
 		own   = `{"limits":[{"name":"a","key":"header:x-user","rate":"5000000/min","algorithm":"token_bucket","scope":"gateway"}]}`
 	)
+	kind := func(how string) string {
+		return `{"limits":[{"name":"a","match":{"path":"/a"},"key":"header:x-user","rate":"5/s",` + how + `}]}`
+	}
 	got := map[string]figures{
 		"no limit matches":       measure(t, one, "/b", "", 0),
 		"one limit, admitted":    measure(t, one, "/a", "1", 1),
 		"one limit, rejected":    measure(t, one, "/a", "0", 1),
 		"three limits, admitted": measure(t, three, "/a", "1", 3),
 		"a gateway's own limit":  measure(t, own, "/a", "", 0),
+		"zset, admitted":         measure(t, kind(`"storage":"zset"`), "/a", "1", 1),
+		"token_bucket, admitted": measure(t, kind(`"algorithm":"token_bucket"`), "/a", "1", 1),
+		"fixed_window, admitted": measure(t, kind(`"algorithm":"fixed_window"`), "/a", "1", 1),
 	}
 	path := filepath.Join("testdata", "guard.json")
 	if *update {
