@@ -311,7 +311,7 @@ func (r *report) measureGateways(ctx context.Context, b *bed, o options) error {
 		if r.stalls, err = measureStalls(3 * time.Second); err != nil {
 			return err
 		}
-		say("the machine took %.1f %% of the time from a thread that never waits, %.1f ms at most", r.stalls.Percent, r.stalls.Longest)
+		say("other work took %.1f %% of the time from a thread that never waits, %.1f ms at most", r.stalls.Percent, r.stalls.Longest)
 	}
 	if o.has(partScale) {
 		r.scale, err = b.scale(ctx, 4*time.Second, say)
