@@ -3,8 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/source"
 )
 
@@ -23,7 +22,7 @@ var clientTable = &table[source.Client]{
 		row("envoy", boolean(), "false", "The address that Envoy itself decided on: original-IP detection, sidecars.",
 			func(t *source.Client, v bool) { t.Envoy = v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *source.Client) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *source.Client) {
 		first := ""
 		for _, name := range []string{"trusted_hops", "trusted", "header", "envoy"} {
 			if !given(name).Exists() {
@@ -53,7 +52,7 @@ func headerName() kind[string] {
 			return quote(s) + " is not a header name"
 		}
 		return ""
-	}), func(_ *parser, _ *gjson.Result, s string) (string, bool) { return strings.ToLower(s), true })
+	}), func(_ *parser, _ *jsontext.Value, s string) (string, bool) { return strings.ToLower(s), true })
 }
 
 // ranges is a list of address ranges.
@@ -66,7 +65,7 @@ func ranges() kind[*source.CIDRs] {
 		}
 		return ""
 	})
-	return mapped(oneOrList(one), func(_ *parser, _ *gjson.Result, texts []string) (*source.CIDRs, bool) {
+	return mapped(oneOrList(one), func(_ *parser, _ *jsontext.Value, texts []string) (*source.CIDRs, bool) {
 		c := new(source.CIDRs)
 		for _, t := range texts {
 			if r, err := source.ParseCIDR(t); err == nil {

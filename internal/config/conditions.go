@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/key"
 	"sluice/internal/match"
 	"sluice/internal/source"
@@ -31,20 +30,23 @@ const maxConditions = 64
 // maxAlternatives bounds the list of one condition.
 const maxAlternatives = 20_000
 
-func parseConditions(p *parser, v *gjson.Result) (*match.Matcher, bool) {
-	if !v.IsObject() {
+func parseConditions(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
+	if v.Kind != jsontext.Object {
 		return nil, p.want(v, "an object of conditions")
 	}
 	before := p.failures()
 	n := 0
-	each(v, func(_, _ *gjson.Result) bool { n++; return n <= maxConditions })
+	fields := v.Items()
+	for n <= maxConditions && fields.Next() {
+		n++
+	}
 	if n > maxConditions {
 		return nil, p.fail(v, "at most "+strconv.Itoa(maxConditions)+" conditions can be given together")
 	}
 	outer := p.scope
 	var all []match.Condition
-	one := func(k, val *gjson.Result) {
-		p.in(k.Str)
+	one := func(k, val *jsontext.Value) {
+		p.in(k.Text())
 		defer p.out()
 		s, ok := parseSource(p, k)
 		if !ok {
@@ -61,20 +63,18 @@ func parseConditions(p *parser, v *gjson.Result) (*match.Matcher, bool) {
 		}
 	}
 	// The path first: other sources may name a parameter of its templates.
-	isPath := func(k *gjson.Result) bool { return k.Str == "path" }
-	each(v, func(k, val *gjson.Result) bool {
-		if isPath(k) {
-			one(k, val)
-			p.scope = bindScope{templates: match.New(all...).Templates(), unknown: p.failures() != before}
+	for _, path := range [...]bool{true, false} {
+		c := v.Items()
+		for c.Next() {
+			if (c.Key.Text() == "path") != path {
+				continue
+			}
+			one(&c.Key, &c.Item)
+			if path {
+				p.scope = bindScope{templates: match.New(all...).Templates(), unknown: p.failures() != before}
+			}
 		}
-		return true
-	})
-	each(v, func(k, val *gjson.Result) bool {
-		if !isPath(k) {
-			one(k, val)
-		}
-		return true
-	})
+	}
 	p.scope = outer
 	// Cheap conditions first; the order doesn't change the outcome.
 	sort.Stable(byEffort(all))
@@ -87,7 +87,7 @@ func parseConditions(p *parser, v *gjson.Result) (*match.Matcher, bool) {
 //go:noinline
 func limitMatch() kind[*match.Matcher] {
 	k := conditions()
-	return kind[*match.Matcher]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (*match.Matcher, bool) {
+	return kind[*match.Matcher]{typ: k.typ, parse: func(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
 		m, ok := k.parse(p, v)
 		p.scope = bindScope{templates: m.Templates(), unknown: !ok}
 		return m, ok
@@ -115,29 +115,29 @@ func effort(c match.Condition) int {
 	return 2
 }
 
-func parseCondition(p *parser, v *gjson.Result, s source.Source) match.Condition {
+func parseCondition(p *parser, v *jsontext.Value, s source.Source) match.Condition {
 	var texts []string
-	var places []*gjson.Result
-	one := func(v *gjson.Result) {
+	var places []jsontext.Value
+	one := func(v *jsontext.Value) {
 		if t, ok := scalarText(p, v); ok {
 			texts = append(texts, t)
-			places = append(places, v)
+			places = append(places, *v)
 		}
 	}
 	before := p.failures()
-	if v.IsArray() {
+	if v.Kind == jsontext.List {
 		i := 0
-		each(v, func(_, item *gjson.Result) bool {
+		c := v.Items()
+		for c.Next() {
 			if i == maxAlternatives {
 				p.fail(v, "a condition has at most "+strconv.Itoa(maxAlternatives)+" alternatives")
-				return false
+				break
 			}
 			p.item(i)
-			one(item)
+			one(&c.Item)
 			p.out()
 			i++
-			return true
-		})
+		}
 		if i == 0 {
 			p.fail(v, "an empty list never holds")
 		}
@@ -152,8 +152,8 @@ func parseCondition(p *parser, v *gjson.Result, s source.Source) match.Condition
 		place := v
 		// Not errors.As, here and below: it brings reflection into the module, and
 		// these errors are never wrapped.
-		if te, ok := err.(*match.TextError); ok && v.IsArray() {
-			place = places[te.Index]
+		if te, ok := err.(*match.TextError); ok && v.Kind == jsontext.List {
+			place = &places[te.Index]
 			p.item(te.Index)
 			defer p.out()
 		}
@@ -164,27 +164,28 @@ func parseCondition(p *parser, v *gjson.Result, s source.Source) match.Condition
 }
 
 // scalarText is the text that a condition's value is compared as.
-func scalarText(p *parser, v *gjson.Result) (string, bool) {
-	switch v.Type {
-	case gjson.String:
-		return v.Str, true
-	case gjson.True, gjson.False:
+func scalarText(p *parser, v *jsontext.Value) (string, bool) {
+	switch v.Kind {
+	case jsontext.String:
+		return v.Text(), true
+	case jsontext.True, jsontext.False:
 		return v.Raw, true
-	case gjson.Number:
-		if n, ok := wholeNumber(v); ok {
+	case jsontext.Number:
+		if n, ok := v.Whole(); ok {
 			return strconv.FormatInt(n, 10), true
 		}
-		if v.Num == math.Trunc(v.Num) {
+		f := v.Float()
+		if f == math.Trunc(f) {
 			return "", p.fail(v, "a number beyond 2^53 has to be in quotes")
 		}
-		return strconv.FormatFloat(v.Num, 'f', -1, 64), true
+		return strconv.FormatFloat(f, 'f', -1, 64), true
 	}
 	return "", p.want(v, "a value or a list of values")
 }
 
 // parseSource reads a source where the parser is.
-func parseSource(p *parser, v *gjson.Result) (source.Source, bool) {
-	s, err := source.Parse(v.Str)
+func parseSource(p *parser, v *jsontext.Value) (source.Source, bool) {
+	s, err := source.Parse(v.Text())
 	if err != nil {
 		return nil, sourceError(p, v, err)
 	}
@@ -192,7 +193,7 @@ func parseSource(p *parser, v *gjson.Result) (source.Source, bool) {
 }
 
 // sourceError records an error of source.Parse.
-func sourceError(p *parser, v *gjson.Result, err error) bool {
+func sourceError(p *parser, v *jsontext.Value, err error) bool {
 	unknown, ok := err.(*source.UnknownError)
 	if !ok || p.full() {
 		return p.fail(v, err.Error())
@@ -217,11 +218,11 @@ func sourceError(p *parser, v *gjson.Result, err error) bool {
 func keyParts() kind[*key.Key] {
 	part := kind[key.Part]{
 		typ: &Type{Kind: TextType, Name: "key part", Doc: "A source, or several joined by ` or `, of which the first that a request has counts."},
-		parse: func(p *parser, v *gjson.Result) (key.Part, bool) {
-			if v.Type != gjson.String {
+		parse: func(p *parser, v *jsontext.Value) (key.Part, bool) {
+			if v.Kind != jsontext.String {
 				return nil, p.want(v, "a source")
 			}
-			part, err := key.ParsePart(v.Str)
+			part, err := key.ParsePart(v.Text())
 			if err != nil {
 				return nil, sourceError(p, v, err)
 			}
@@ -232,7 +233,7 @@ func keyParts() kind[*key.Key] {
 			return part, p.failures() == before
 		},
 	}
-	return mapped(oneOrList(part), func(p *parser, v *gjson.Result, parts []key.Part) (*key.Key, bool) {
+	return mapped(oneOrList(part), func(p *parser, v *jsontext.Value, parts []key.Part) (*key.Key, bool) {
 		if len(parts) > key.MaxParts {
 			return nil, p.fail(v, "a key has at most "+strconv.Itoa(key.MaxParts)+" parts")
 		}

@@ -3,8 +3,7 @@ package config
 import (
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/source"
 )
 
@@ -63,16 +62,16 @@ func cost() kind[Cost] {
 	named := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"body_bytes"}}, {Kind: TextType, Name: "source"}}}
 	return kind[Cost]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number.typ, named}},
-		parse: func(p *parser, v *gjson.Result) (Cost, bool) {
-			switch v.Type {
-			case gjson.Number:
+		parse: func(p *parser, v *jsontext.Value) (Cost, bool) {
+			switch v.Kind {
+			case jsontext.Number:
 				n, ok := number.parse(p, v)
 				return Cost{Fixed: n}, ok
-			case gjson.String:
-				if v.Str == "body_bytes" {
+			case jsontext.String:
+				if v.Text() == "body_bytes" {
 					return Cost{BodyBytes: true}, true
 				}
-				if n, err := strconv.ParseInt(v.Str, 10, 64); err == nil {
+				if n, err := strconv.ParseInt(v.Text(), 10, 64); err == nil {
 					return Cost{}, p.suggest(v, "a number stands without quotes", strconv.FormatInt(n, 10))
 				}
 				s, ok := parseSource(p, v)

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // units are the fixed lengths of time, each with its spellings, the first of
@@ -85,7 +85,7 @@ func formatMS(ms int64) string {
 func duration(lo, hi int64) kind[int64] {
 	t := Type{Name: "duration", Doc: "A whole number and a unit: `250ms`, `2s`, `15min`, `1h`, `7d`.",
 		Pattern: "^[0-9]+ *" + unitPattern() + "$"}
-	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
+	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
 		ms, msg := parseDuration(s, false)
 		if msg != "" {
 			return 0, p.fail(v, msg)

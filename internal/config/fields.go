@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // setDefaults sets the defaults of a table's fields in what t points to, once.
@@ -16,7 +16,7 @@ func (o *anyTable) setDefaults(once *sync.Once, t unsafe.Pointer) {
 		p := &parser{policy: new(Policy)}
 		for i := range o.fields {
 			if f := &o.fields[i]; f.info.Default != "" {
-				v := gjson.Parse(f.info.Default)
+				v := jsontext.Parse(f.info.Default)
 				f.set(p, &v, t)
 			}
 		}
@@ -28,45 +28,42 @@ func (o *anyTable) setDefaults(once *sync.Once, t unsafe.Pointer) {
 
 // parse reads an object into what t points to, which has its defaults. It
 // reports all that is wrong and returns false when something was.
-func (o *anyTable) parse(p *parser, v *gjson.Result, t unsafe.Pointer) bool {
+func (o *anyTable) parse(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
 	fields := o.fields
 	before := p.failures()
-	if !v.IsObject() {
+	if v.Kind != jsontext.Object {
 		return p.want(v, "an object")
 	}
-	given := make([]*gjson.Result, len(fields))
-	for i := range given {
-		given[i] = absent
-	}
-	each(v, func(k, val *gjson.Result) bool {
-		if i := find(fields, k.Str); i >= 0 {
-			given[i] = val
+	given := make([]jsontext.Value, len(fields))
+	c := v.Items()
+	for c.Next() {
+		if i := find(fields, c.Key.Text()); i >= 0 {
+			given[i] = c.Item
 		} else {
-			unknownField(p, k, fields)
+			unknownField(p, &c.Key, fields)
 		}
-		return true
-	})
+	}
 	for i := range fields {
-		f := &fields[i]
+		f, at := &fields[i], &given[i]
 		switch {
-		case !given[i].Exists():
+		case !at.Exists():
 			if f.info.Required {
 				p.failField(v, f.info.Name, "is required", "")
 			}
 		case f.soon && !p.all:
-			p.failField(given[i], f.info.Name, "not supported yet", "")
-		case given[i].Type == gjson.Null:
-			p.failField(given[i], f.info.Name, "has no value", "")
+			p.failField(at, f.info.Name, "not supported yet", "")
+		case at.Kind == jsontext.Null:
+			p.failField(at, f.info.Name, "has no value", "")
 		default:
 			p.in(f.info.Name)
-			f.set(p, given[i], t)
+			f.set(p, at, t)
 			p.out()
 		}
 	}
 	if o.finish != nil && !(o.whole && p.failures() > before) {
-		o.finish(p, v, func(name string) *gjson.Result {
+		o.finish(p, v, func(name string) *jsontext.Value {
 			if i := find(fields, name); i >= 0 {
-				return given[i]
+				return &given[i]
 			}
 			return absent
 		}, t)
@@ -75,7 +72,7 @@ func (o *anyTable) parse(p *parser, v *gjson.Result, t unsafe.Pointer) bool {
 }
 
 // absent is the value of a field that isn't given.
-var absent = new(gjson.Result)
+var absent = new(jsontext.Value)
 
 // find returns the position of a field, or -1.
 func find(fields []anyField, name string) int {
@@ -87,9 +84,9 @@ func find(fields []anyField, name string) int {
 	return -1
 }
 
-func unknownField(p *parser, k *gjson.Result, fields []anyField) {
+func unknownField(p *parser, k *jsontext.Value, fields []anyField) {
 	if p.full() {
-		p.failField(k, k.Str, "unknown field", "")
+		p.failField(k, k.Text(), "unknown field", "")
 		return
 	}
 	names := make([]string, 0, len(fields))
@@ -98,13 +95,13 @@ func unknownField(p *parser, k *gjson.Result, fields []anyField) {
 			names = append(names, fields[i].info.Name)
 		}
 	}
-	s := nearest(strings.ToLower(strings.ReplaceAll(k.Str, "-", "_")), names)
+	s := nearest(strings.ToLower(strings.ReplaceAll(k.Text(), "-", "_")), names)
 	for _, n := range names {
-		if strings.EqualFold(strings.ReplaceAll(k.Str, "-", "_"), n) {
+		if strings.EqualFold(strings.ReplaceAll(k.Text(), "-", "_"), n) {
 			s = n
 		}
 	}
-	p.failField(k, k.Str, "unknown field", s)
+	p.failField(k, k.Text(), "unknown field", s)
 }
 
 // typ describes a table.

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // maxShards bounds the calls that a request makes before it is rejected.
@@ -52,7 +52,7 @@ var hotLocalTable = &table[HotLocal]{
 			func(t *HotLocal, v Threshold) { t.Recover = v }),
 	},
 	whole: true,
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *HotLocal) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *HotLocal) {
 		if t.Recover.RTTUS > t.Trip.RTTUS {
 			p.failField(v, "recover", "the round trip to come back at is longer than the one to trip at", "")
 		}
@@ -80,7 +80,7 @@ var hotTable = &table[Hot]{
 func threshold() kind[Threshold] {
 	t := Type{Name: "threshold", Doc: "A round-trip time and for how long it holds: `5ms for 100ms`.",
 		Pattern: "^[0-9]+ *" + unitPattern() + " for [0-9]+ *" + unitPattern() + "$"}
-	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (Threshold, bool) {
+	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (Threshold, bool) {
 		rtt, span, ok := strings.Cut(s, " for ")
 		if !ok {
 			return Threshold{}, p.fail(v, quote(s)+" is not a threshold, such as 5ms for 100ms")

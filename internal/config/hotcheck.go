@@ -4,8 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 )
 
@@ -15,7 +14,7 @@ const leasesPerWindow = 10
 
 // checkHot reports what doesn't go together with a limit's hot field, before its
 // rates are completed.
-func (d *draft) checkHot(p *parser, given func(string) *gjson.Result) {
+func (d *draft) checkHot(p *parser, given func(string) *jsontext.Value) {
 	at := given("hot")
 	h := d.Hot
 	if h == nil || !at.Exists() {
@@ -23,7 +22,7 @@ func (d *draft) checkHot(p *parser, given func(string) *gjson.Result) {
 	}
 	p.in("hot")
 	defer p.out()
-	fail := func(name, message string) { p.failField(get(at, name), name, message, "") }
+	fail := func(name, message string) { p.failField(at.Get(name), name, message, "") }
 	if h.LeaseUS > 0 && h.Shards > 1 {
 		fail("shards", "doesn't go together with lease: choose one")
 	}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // Bounds on a configuration's text.
@@ -204,7 +204,7 @@ func (c *scanner) text() (string, bool) {
 		case b == '"':
 			c.at++
 			if escaped {
-				return gjson.Parse(c.s[start:c.at]).Str, true
+				return jsontext.Unquote(c.s[start:c.at]), true
 			}
 			return c.s[start+1 : c.at-1], true
 		case b < ' ':

@@ -1,8 +1,7 @@
 package config
 
 import (
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/key"
 	"sluice/internal/source"
 )
@@ -74,7 +73,7 @@ func (l *Limit) AppendKey(dst []byte, r *Rate, v *source.View) (out []byte, valu
 //
 //go:noinline
 func hashTag() kind[*key.Key] {
-	return mapped(sources(), func(_ *parser, _ *gjson.Result, s source.Source) (*key.Key, bool) {
+	return mapped(sources(), func(_ *parser, _ *jsontext.Value, s source.Source) (*key.Key, bool) {
 		return key.New(key.Part{s}), true
 	})
 }

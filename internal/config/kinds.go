@@ -1,32 +1,12 @@
 package config
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
-
-// maxExact is the largest integer that every JSON number up to it stands for
-// exactly: where numbers are doubles, 2^53+1 arrives as 2^53.
-const maxExact = 1 << 53
-
-// wholeNumber reads an integer, however it is written: 1000, 1e3, 1000.0.
-func wholeNumber(v *gjson.Result) (int64, bool) {
-	if v.Type != gjson.Number {
-		return 0, false
-	}
-	if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil {
-		return n, n <= maxExact && n >= -maxExact
-	}
-	f, err := strconv.ParseFloat(v.Raw, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxExact {
-		return 0, false
-	}
-	return int64(f), true
-}
 
 // integer is a whole number from lo to hi.
 //
@@ -34,12 +14,12 @@ func wholeNumber(v *gjson.Result) (int64, bool) {
 func integer(lo, hi int64) kind[int64] {
 	return kind[int64]{
 		typ: &Type{Kind: IntegerType, Name: "number", Min: lo, Max: hi},
-		parse: func(p *parser, v *gjson.Result) (int64, bool) {
+		parse: func(p *parser, v *jsontext.Value) (int64, bool) {
 			span := "a whole number from " + strconv.FormatInt(lo, 10) + " to " + strconv.FormatInt(hi, 10)
-			if v.Type != gjson.Number {
+			if v.Kind != jsontext.Number {
 				return 0, p.want(v, span)
 			}
-			n, ok := wholeNumber(v)
+			n, ok := v.Whole()
 			if !ok || n < lo || n > hi {
 				return 0, p.fail(v, "expected "+span+", not "+short(v.Raw))
 			}
@@ -62,11 +42,11 @@ func short(s string) string {
 func boolean() kind[bool] {
 	return kind[bool]{
 		typ: &Type{Kind: BooleanType},
-		parse: func(p *parser, v *gjson.Result) (bool, bool) {
-			if v.Type != gjson.True && v.Type != gjson.False {
+		parse: func(p *parser, v *jsontext.Value) (bool, bool) {
+			if v.Kind != jsontext.True && v.Kind != jsontext.False {
 				return false, p.want(v, "true or false")
 			}
-			return v.Type == gjson.True, true
+			return v.Kind == jsontext.True, true
 		},
 	}
 }
@@ -82,16 +62,16 @@ func text(t Type, check func(s string) string) kind[string] {
 	}
 	return kind[string]{
 		typ: &t,
-		parse: func(p *parser, v *gjson.Result) (string, bool) {
-			if v.Type != gjson.String {
+		parse: func(p *parser, v *jsontext.Value) (string, bool) {
+			if v.Kind != jsontext.String {
 				return "", p.want(v, what)
 			}
 			if check != nil {
-				if msg := check(v.Str); msg != "" {
+				if msg := check(v.Text()); msg != "" {
 					return "", p.fail(v, msg)
 				}
 			}
-			return v.Str, true
+			return v.Text(), true
 		},
 	}
 }
@@ -120,7 +100,7 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 	}
 	return kind[V]{
 		typ: &Type{Kind: TextType, Enum: words},
-		parse: func(p *parser, v *gjson.Result) (V, bool) {
+		parse: func(p *parser, v *jsontext.Value) (V, bool) {
 			if i := oneOf(p, v, words, planned); i >= 0 {
 				return choices[i].value, true
 			}
@@ -131,19 +111,19 @@ func enum[V any](choices []choice[V], planned ...string) kind[V] {
 }
 
 // oneOf returns which of words v is. It reports any other text and returns -1.
-func oneOf(p *parser, v *gjson.Result, words, planned []string) int {
-	if v.Type != gjson.String {
+func oneOf(p *parser, v *jsontext.Value, words, planned []string) int {
+	if v.Kind != jsontext.String {
 		p.want(v, listed(words))
 		return -1
 	}
-	if i := slices.Index(words, v.Str); i >= 0 {
+	if i := slices.Index(words, v.Text()); i >= 0 {
 		return i
 	}
-	if slices.Contains(planned, v.Str) {
-		p.fail(v, v.Str+" is not supported yet")
+	if slices.Contains(planned, v.Text()) {
+		p.fail(v, v.Text()+" is not supported yet")
 		return -1
 	}
-	p.suggest(v, "expected "+listed(words)+", not "+quote(v.Str), nearest(v.Str, words))
+	p.suggest(v, "expected "+listed(words)+", not "+quote(v.Text()), nearest(v.Text(), words))
 	return -1
 }
 
@@ -164,9 +144,9 @@ func listed(words []string) string {
 func list[V any](k kind[V], least int) kind[[]V] {
 	return kind[[]V]{
 		typ: &Type{Kind: ListType, Items: k.typ, MinLen: least},
-		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
+		parse: func(p *parser, v *jsontext.Value) ([]V, bool) {
 			var out []V
-			ok := parseItems(p, v, least, func(item *gjson.Result) {
+			ok := parseItems(p, v, least, func(item *jsontext.Value) {
 				if x, ok := k.parse(p, item); ok {
 					out = append(out, x)
 				}
@@ -180,19 +160,19 @@ func list[V any](k kind[V], least int) kind[[]V] {
 // returns false when something was wrong with the list or an item.
 //
 //go:noinline
-func parseItems(p *parser, v *gjson.Result, least int, f func(item *gjson.Result)) bool {
-	if !v.IsArray() {
+func parseItems(p *parser, v *jsontext.Value, least int, f func(item *jsontext.Value)) bool {
+	if v.Kind != jsontext.List {
 		return p.want(v, "a list")
 	}
 	before := p.failures()
 	i := 0
-	each(v, func(_, item *gjson.Result) bool {
+	c := v.Items()
+	for c.Next() {
 		p.item(i)
-		f(item)
+		f(&c.Item)
 		p.out()
 		i++
-		return true
-	})
+	}
 	if i < least {
 		return p.fail(v, "expected at least "+strconv.Itoa(least)+" item")
 	}
@@ -206,8 +186,8 @@ func oneOrList[V any](k kind[V]) kind[[]V] {
 	l := list(k, 1)
 	return kind[[]V]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{k.typ, l.typ}},
-		parse: func(p *parser, v *gjson.Result) ([]V, bool) {
-			if v.IsArray() {
+		parse: func(p *parser, v *jsontext.Value) ([]V, bool) {
+			if v.Kind == jsontext.List {
 				return l.parse(p, v)
 			}
 			x, ok := k.parse(p, v)
@@ -219,8 +199,8 @@ func oneOrList[V any](k kind[V]) kind[[]V] {
 // mapped is a kind read as another, then turned into a V.
 //
 //go:noinline
-func mapped[U, V any](k kind[U], f func(p *parser, v *gjson.Result, u U) (V, bool)) kind[V] {
-	return kind[V]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (V, bool) {
+func mapped[U, V any](k kind[U], f func(p *parser, v *jsontext.Value, u U) (V, bool)) kind[V] {
+	return kind[V]{typ: k.typ, parse: func(p *parser, v *jsontext.Value) (V, bool) {
 		u, ok := k.parse(p, v)
 		if !ok {
 			var none V

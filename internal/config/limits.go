@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 	"sluice/internal/match"
 )
@@ -19,45 +18,45 @@ const maxLimits = 20_000
 //go:noinline
 func limitList() kind[[]*Limit] {
 	l := list(limitTable.kind(), 0)
-	return kind[[]*Limit]{typ: l.typ, parse: func(p *parser, v *gjson.Result) ([]*Limit, bool) {
-		if !v.IsArray() {
+	return kind[[]*Limit]{typ: l.typ, parse: func(p *parser, v *jsontext.Value) ([]*Limit, bool) {
+		if v.Kind != jsontext.List {
 			return nil, p.want(v, "a list of limits")
 		}
 		before := p.failures()
 		names := map[string]string{} // name of a counter to the path of the limit that has it
 		var out []*Limit
 		i := 0
-		each(v, func(_, item *gjson.Result) bool {
+		c := v.Items()
+		for c.Next() {
 			if i == maxLimits {
 				p.fail(v, "a configuration has at most "+strconv.Itoa(maxLimits)+" limits")
-				return false
+				break
 			}
 			p.item(i)
 			p.scope = bindScope{}
-			if d, ok := limitTable.parse(p, item); ok {
+			if d, ok := limitTable.parse(p, &c.Item); ok {
 				l := d.Limit
 				l.Index = i
-				p.unique(item, names, &l)
+				p.unique(&c.Item, names, &l)
 				out = append(out, &l)
 			}
 			p.out()
 			i++
-			return true
-		})
+		}
 		p.scope = bindScope{}
 		return out, p.failures() == before
 	}}
 }
 
 // unique checks that no other limit has this one's names.
-func (p *parser) unique(v *gjson.Result, names map[string]string, l *Limit) {
+func (p *parser) unique(v *jsontext.Value, names map[string]string, l *Limit) {
 	here := p.at()
 	refused := ""
 	claim := func(name string) {
 		other, taken := names[name]
 		if taken && other != here {
 			if refused != name {
-				p.failField(get(v, "name"), "name", quote(name)+" is already taken by "+other, "")
+				p.failField(v.Get("name"), "name", quote(name)+" is already taken by "+other, "")
 			}
 			refused = name
 			return
@@ -69,7 +68,7 @@ func (p *parser) unique(v *gjson.Result, names map[string]string, l *Limit) {
 }
 
 // finishLimit puts a limit together out of its fields.
-func finishLimit(p *parser, v *gjson.Result, given func(string) *gjson.Result, d *draft) {
+func finishLimit(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, d *draft) {
 	d.OnError = p.policy.OnError
 	if d.onError != nil {
 		d.OnError = *d.onError
@@ -104,7 +103,7 @@ func finishLimit(p *parser, v *gjson.Result, given func(string) *gjson.Result, d
 }
 
 // checkGatewayScope reports fields that are about Redis.
-func checkGatewayScope(p *parser, given func(string) *gjson.Result) {
+func checkGatewayScope(p *parser, given func(string) *jsontext.Value) {
 	for _, name := range []string{"storage", "hash_tag", "on_error", "hot"} {
 		if v := given(name); v.Exists() {
 			p.failField(v, name, "has no meaning with scope: gateway, which asks no Redis", "")
@@ -113,7 +112,7 @@ func checkGatewayScope(p *parser, given func(string) *gjson.Result) {
 }
 
 // baseRates completes the rates of a limit, or its max.
-func (d *draft) baseRates(p *parser, v *gjson.Result, given func(string) *gjson.Result) bool {
+func (d *draft) baseRates(p *parser, v *jsontext.Value, given func(string) *jsontext.Value) bool {
 	at, name := given("rate"), "rate"
 	if takes(d.Algorithm, optionMax) {
 		at, name = given(optionMax), optionMax
@@ -134,23 +133,22 @@ func (d *draft) baseRates(p *parser, v *gjson.Result, given func(string) *gjson.
 }
 
 // complete fills in all of rates but their number and window. at is their place.
-func (d *draft) complete(p *parser, at *gjson.Result, list []Rate, options givenOptions) bool {
+func (d *draft) complete(p *parser, at *jsontext.Value, list []Rate, options givenOptions) bool {
 	before := p.failures()
-	places := []*gjson.Result{at}
-	if at.IsArray() {
-		places = places[:0]
-		each(at, func(_, item *gjson.Result) bool {
-			places = append(places, item)
-			return true
-		})
+	var places []jsontext.Value
+	if at.Kind == jsontext.List {
+		c := at.Items()
+		for c.Next() {
+			places = append(places, c.Item)
+		}
 	}
 	for i := range list {
 		r := &list[i]
 		fail := func(message string) {
-			if len(places) == len(list) && at.IsArray() {
+			if len(places) == len(list) {
 				p.item(i)
 				defer p.out()
-				p.fail(places[i], message)
+				p.fail(&places[i], message)
 				return
 			}
 			p.fail(at, message)
@@ -184,7 +182,7 @@ func (d *draft) complete(p *parser, at *gjson.Result, list []Rate, options given
 }
 
 // finishOverrides completes the rates of overrides.
-func (d *draft) finishOverrides(p *parser, at *gjson.Result) {
+func (d *draft) finishOverrides(p *parser, at *jsontext.Value) {
 	if len(d.Overrides) == 0 {
 		return
 	}
@@ -192,29 +190,29 @@ func (d *draft) finishOverrides(p *parser, at *gjson.Result) {
 	i := 0
 	p.in("overrides")
 	defer p.out()
-	each(at, func(_, item *gjson.Result) bool {
+	c := at.Items()
+	for i < len(d.Overrides) && c.Next() {
 		o := &d.Overrides[i]
 		when[i] = o.When
 		p.item(i)
-		d.finishOverride(p, item, o)
+		d.finishOverride(p, &c.Item, o)
 		p.out()
 		i++
-		return i < len(d.Overrides)
-	})
+	}
 	d.overrideIndex = match.NewIndex(when)
 }
 
-func (d *draft) finishOverride(p *parser, item *gjson.Result, o *Override) {
+func (d *draft) finishOverride(p *parser, item *jsontext.Value, o *Override) {
 	o.Shadow = d.Shadow
 	if o.shadow != nil {
 		o.Shadow = *o.shadow
 	}
 	if o.burst != nil && !takes(d.Algorithm, optionBurst) {
-		p.failField(get(item, optionBurst), "burst", d.Algorithm.Name+" doesn't take this field", "")
+		p.failField(item.Get(optionBurst), "burst", d.Algorithm.Name+" doesn't take this field", "")
 		return
 	}
 	if o.rates != nil && takes(d.Algorithm, optionMax) {
-		p.failField(get(item, "rate"), "rate", d.Algorithm.Name+" takes no rate", "")
+		p.failField(item.Get("rate"), "rate", d.Algorithm.Name+" takes no rate", "")
 		return
 	}
 	if o.rates == nil && o.burst == nil {
@@ -233,9 +231,9 @@ func (d *draft) finishOverride(p *parser, item *gjson.Result, o *Override) {
 		}
 		options[optionBurst] = func(p *limit.Params) { p.Burst = *o.burst }
 	}
-	at, name := get(item, "rate"), "rate"
+	at, name := item.Get("rate"), "rate"
 	if !at.Exists() {
-		at, name = get(item, optionBurst), optionBurst
+		at, name = item.Get(optionBurst), optionBurst
 	}
 	p.in(name)
 	defer p.out()
@@ -281,7 +279,7 @@ func storageNames() []string {
 }
 
 // findAlgorithm looks up what algorithm and storage name.
-func findAlgorithm(p *parser, given func(string) *gjson.Result, d *draft) *limit.Algorithm {
+func findAlgorithm(p *parser, given func(string) *jsontext.Value, d *draft) *limit.Algorithm {
 	names := algorithmNames()
 	var storages []string
 	var first *limit.Algorithm

@@ -3,8 +3,7 @@ package config
 import (
 	"slices"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 	"sluice/internal/limit/zone"
 )
@@ -33,7 +32,7 @@ const (
 //
 //go:noinline
 func optionKind[V any](k kind[V], f func(p *limit.Params, v V)) kind[setter] {
-	return mapped(k, func(_ *parser, _ *gjson.Result, v V) (setter, bool) {
+	return mapped(k, func(_ *parser, _ *jsontext.Value, v V) (setter, bool) {
 		return func(p *limit.Params) { f(p, v) }, true
 	})
 }
@@ -84,7 +83,7 @@ var weekdays = []choice[int64]{
 //
 //go:noinline
 func timezone() kind[*limit.Zone] {
-	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v *gjson.Result, s string) (*limit.Zone, bool) {
+	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v *jsontext.Value, s string) (*limit.Zone, bool) {
 		z, err := zone.Load(s)
 		if err != nil {
 			return nil, p.fail(v, err.Error())
@@ -97,7 +96,7 @@ func timezone() kind[*limit.Zone] {
 //
 //go:noinline
 func clockTime() kind[int64] {
-	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
+	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
 		if !isClockTime(s) {
 			return 0, p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
 		}
@@ -141,7 +140,7 @@ func optionRows() []field[draft] {
 }
 
 // checkOptions reports options that a limit has and its algorithm doesn't take.
-func checkOptions(p *parser, given func(string) *gjson.Result, a *limit.Algorithm) {
+func checkOptions(p *parser, given func(string) *jsontext.Value, a *limit.Algorithm) {
 	for i := range options {
 		o := &options[i]
 		if v := given(o.name); v.Exists() && !takes(a, o.name) {

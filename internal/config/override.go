@@ -3,8 +3,7 @@ package config
 import (
 	"strconv"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/match"
 	"sluice/internal/source"
 )
@@ -45,7 +44,7 @@ var overrideTable = &table[Override]{
 		row("shadow", boolean(), "", "They are counted and never rejected, or rejected although the limit is a shadow.",
 			func(t *Override, v bool) { t.shadow = &v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Override) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Override) {
 		changes := 0
 		for _, name := range []string{"rate", "burst", "cost", "shadow"} {
 			if !given(name).Exists() {
@@ -67,7 +66,7 @@ const maxOverrides = 20_000
 
 //go:noinline
 func overrides() kind[[]Override] {
-	return mapped(list(overrideTable.kind(), 1), func(p *parser, v *gjson.Result, l []Override) ([]Override, bool) {
+	return mapped(list(overrideTable.kind(), 1), func(p *parser, v *jsontext.Value, l []Override) ([]Override, bool) {
 		if len(l) > maxOverrides {
 			return nil, p.fail(v, "a limit has at most "+strconv.Itoa(maxOverrides)+" overrides")
 		}

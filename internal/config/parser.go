@@ -1,8 +1,7 @@
 package config
 
 import (
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/source"
 )
 
@@ -46,16 +45,16 @@ func pathText(steps []step) string {
 }
 
 // fail records an error at the place where the parser is. It returns false.
-func (p *parser) fail(v *gjson.Result, message string) bool {
+func (p *parser) fail(v *jsontext.Value, message string) bool {
 	return p.suggest(v, message, "")
 }
 
 // suggest is fail with what was probably meant.
-func (p *parser) suggest(v *gjson.Result, message, suggestion string) bool {
+func (p *parser) suggest(v *jsontext.Value, message, suggestion string) bool {
 	keep := !p.full()
 	p.total++
 	if keep {
-		p.errs = append(p.errs, Error{Path: p.at(), Message: message, Suggestion: suggestion, Offset: v.Index})
+		p.errs = append(p.errs, Error{Path: p.at(), Message: message, Suggestion: suggestion, Offset: v.Offset})
 	}
 	return false
 }
@@ -64,7 +63,7 @@ func (p *parser) suggest(v *gjson.Result, message, suggestion string) bool {
 func (p *parser) full() bool { return p.total >= maxErrors }
 
 // failField is fail at a field of the object where the parser is.
-func (p *parser) failField(v *gjson.Result, name, message, suggestion string) bool {
+func (p *parser) failField(v *jsontext.Value, name, message, suggestion string) bool {
 	p.in(name)
 	p.suggest(v, message, suggestion)
 	p.out()
@@ -72,25 +71,24 @@ func (p *parser) failField(v *gjson.Result, name, message, suggestion string) bo
 }
 
 // typeName names the JSON type of v for an error.
-func typeName(v *gjson.Result) string {
-	switch v.Type {
-	case gjson.String:
+func typeName(v *jsontext.Value) string {
+	switch v.Kind {
+	case jsontext.String:
 		return "a text"
-	case gjson.Number:
+	case jsontext.Number:
 		return "a number"
-	case gjson.True, gjson.False:
+	case jsontext.True, jsontext.False:
 		return "true or false"
-	case gjson.JSON:
-		if v.IsArray() {
-			return "a list"
-		}
+	case jsontext.List:
+		return "a list"
+	case jsontext.Object:
 		return "an object"
 	}
 	return "null"
 }
 
 // want records that v has the wrong type.
-func (p *parser) want(v *gjson.Result, what string) bool {
+func (p *parser) want(v *jsontext.Value, what string) bool {
 	return p.fail(v, "expected "+what+", not "+typeName(v))
 }
 
@@ -101,7 +99,7 @@ type bindScope struct {
 }
 
 // bind ties a source to the path templates of its limit.
-func (p *parser) bind(v *gjson.Result, s source.Source) source.Source {
+func (p *parser) bind(v *jsontext.Value, s source.Source) source.Source {
 	b, ok := s.(source.Binder)
 	if !ok || p.scope.unknown {
 		return s
@@ -112,16 +110,4 @@ func (p *parser) bind(v *gjson.Result, s source.Source) source.Source {
 		return s
 	}
 	return bound
-}
-
-// get is a field of an object; it doesn't exist when absent.
-func get(v *gjson.Result, name string) *gjson.Result {
-	f := v.Get(name)
-	return &f
-}
-
-// each calls f for an object's fields or a list's items, until f returns false.
-// A list's have no k.
-func each(v *gjson.Result, f func(k, item *gjson.Result) bool) {
-	v.ForEach(func(k, item gjson.Result) bool { return f(&k, &item) })
 }

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/key"
 	"sluice/internal/match"
 	"sluice/internal/source"
@@ -104,7 +103,7 @@ func onErrorKind() kind[OnError] {
 //go:noinline
 func headerFamilies() kind[Headers] {
 	one := enum([]choice[Headers]{{"ratelimit", Headers{RateLimit: true}}, {"x-ratelimit", Headers{XRateLimit: true}}})
-	return mapped(list(one, 0), func(_ *parser, _ *gjson.Result, l []Headers) (Headers, bool) {
+	return mapped(list(one, 0), func(_ *parser, _ *jsontext.Value, l []Headers) (Headers, bool) {
 		var all Headers
 		for _, h := range l {
 			all.RateLimit = all.RateLimit || h.RateLimit
@@ -122,11 +121,11 @@ func gatewayCount() kind[int64] {
 	n := integer(1, 100_000)
 	return kind[int64]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{auto.typ, n.typ}},
-		parse: func(p *parser, v *gjson.Result) (int64, bool) {
-			if v.Type == gjson.Number {
+		parse: func(p *parser, v *jsontext.Value) (int64, bool) {
+			if v.Kind == jsontext.Number {
 				return n.parse(p, v)
 			}
-			if v.Type != gjson.String || v.Str != "auto" {
+			if v.Kind != jsontext.String || v.Text() != "auto" {
 				return 0, p.fail(v, "expected auto or a number of gateways")
 			}
 			return 0, true
@@ -175,7 +174,7 @@ var policyTable = &table[Policy]{
 		must(row("limits", limitList(), "", "The limits. Every limit that matches a request applies to it.",
 			func(t *Policy, v []*Limit) { t.Limits = v })),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Policy) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Policy) {
 		// Gateways whose limits are all their own may have no Redis to ask.
 		t.RuntimeOverrides = t.RuntimeOverrides && slices.ContainsFunc(t.Limits, func(l *Limit) bool { return l.Scope != ScopeGateway })
 		if t.HashKeys && t.HashSecretEnv == "" {
@@ -198,7 +197,7 @@ func parse(data []byte, all bool) (*Policy, Errors) {
 	}
 	policy := new(Policy)
 	p := &parser{policy: policy, all: all}
-	v := gjson.Parse(text)
+	v := jsontext.Parse(text)
 	policyTable.parseInto(p, &v, policy)
 	if p.total > 0 {
 		return nil, p.errs.finish(p.total)

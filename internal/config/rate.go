@@ -4,8 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 )
 
@@ -83,7 +82,7 @@ func parseRate(s string) (Rate, string) {
 func rate() kind[Rate] {
 	t := Type{Name: "rate", Doc: "A number of units per window: `100/s`, `1000/day`, `5/250ms`, `20/15min`.",
 		Pattern: "^ *[0-9]+ */ *((0*[1-9][0-9]*)? *" + unitPattern() + "|1? *(months?|y|years?)) *$"}
-	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (Rate, bool) {
+	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (Rate, bool) {
 		r, msg := parseRate(s)
 		if msg != "" {
 			return r, p.suggest(v, msg, likelyRate(s))
@@ -117,7 +116,7 @@ const maxRates = 16
 //
 //go:noinline
 func rateList() kind[[]Rate] {
-	return mapped(oneOrList(rate()), func(p *parser, v *gjson.Result, l []Rate) ([]Rate, bool) {
+	return mapped(oneOrList(rate()), func(p *parser, v *jsontext.Value, l []Rate) ([]Rate, bool) {
 		if len(l) > maxRates {
 			return nil, p.fail(v, "a limit has at most "+strconv.Itoa(maxRates)+" rates")
 		}
@@ -132,8 +131,8 @@ func anyRate() kind[rates] {
 	fixed := rateList()
 	return kind[rates]{
 		typ: &Type{Kind: AnyOfType, AnyOf: append([]*Type{rateFromTable.typ()}, fixed.typ.AnyOf...)},
-		parse: func(p *parser, v *gjson.Result) (rates, bool) {
-			if v.IsObject() {
+		parse: func(p *parser, v *jsontext.Value) (rates, bool) {
+			if v.Kind == jsontext.Object {
 				f, ok := rateFromTable.parse(p, v)
 				return rates{list: []Rate{f.Default}, from: &f}, ok
 			}

@@ -3,8 +3,7 @@ package config
 import (
 	"math/bits"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 	"sluice/internal/source"
 )
@@ -31,7 +30,7 @@ var rateFromTable = &table[RateFrom]{
 			func(t *RateFrom, v Rate) { t.Max = v }),
 	},
 	whole: true,
-	finish: func(p *parser, _ *gjson.Result, given func(string) *gjson.Result, t *RateFrom) {
+	finish: func(p *parser, _ *jsontext.Value, given func(string) *jsontext.Value, t *RateFrom) {
 		if t.Max.Params.WindowMS > 0 && faster(t.Default.Params, t.Max.Params) {
 			p.failField(given("max"), "max", "is below default", "")
 		}
@@ -91,14 +90,14 @@ func (f *RateFrom) window(r *Rate) bool {
 }
 
 // finish completes f for its limit, whose rate is f's default. v is the rate.
-func (f *RateFrom) finish(p *parser, v *gjson.Result, d *draft) {
+func (f *RateFrom) finish(p *parser, v *jsontext.Value, d *draft) {
 	f.Default = d.Rates[0]
 	f.algorithm = d.Algorithm
 	f.named = d.naming(p)
 	if f.Max.Params.WindowMS == 0 {
 		return
 	}
-	at := get(v, "max")
+	at := v.Get("max")
 	p.in("rate")
 	defer p.out()
 	if !f.window(&f.Max) {
@@ -116,7 +115,7 @@ func (f *RateFrom) finish(p *parser, v *gjson.Result, d *draft) {
 //
 //go:noinline
 func sources() kind[source.Source] {
-	return mapped(text(Type{Name: "source"}, nil), func(p *parser, v *gjson.Result, _ string) (source.Source, bool) {
+	return mapped(text(Type{Name: "source"}, nil), func(p *parser, v *jsontext.Value, _ string) (source.Source, bool) {
 		s, ok := parseSource(p, v)
 		if ok {
 			s = p.bind(v, s)

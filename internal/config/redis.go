@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // Redis is how Redis is reached.
@@ -88,7 +88,7 @@ var redisTable = &table[Redis]{
 		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
 			func(t *Redis, v string) { t.Prefix = v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Redis) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Redis) {
 		if t.Password != "" && t.PasswordEnv != "" {
 			p.failField(given("password"), "password", "can't be given together with password_env", "")
 		}
@@ -104,7 +104,7 @@ var redisTable = &table[Redis]{
 
 // checkCluster reports what Envoy's redis_proxy answers by itself: it would never
 // reach Redis.
-func (t *Redis) checkCluster(p *parser, given func(string) *gjson.Result) {
+func (t *Redis) checkCluster(p *parser, given func(string) *jsontext.Value) {
 	if t.Username != "" {
 		p.failField(given("username"), "username", "can't be used with topology: cluster, where Envoy's redis_proxy answers AUTH itself: give user and password to the cluster that it leads to, as auth_username and auth_password in its RedisProtocolOptions", "")
 	}
@@ -115,7 +115,7 @@ func (t *Redis) checkCluster(p *parser, given func(string) *gjson.Result) {
 
 // checkLink reports what doesn't go with the link, and names the cluster that it
 // calls where the text doesn't.
-func (t *Redis) checkLink(p *parser, v *gjson.Result, given func(string) *gjson.Result) {
+func (t *Redis) checkLink(p *parser, v *jsontext.Value, given func(string) *jsontext.Value) {
 	named := given("cluster").Exists()
 	if t.Link != PipeLink && t.Topology == RedisCluster {
 		p.failField(given("link"), "link", "can't be used with topology: cluster, which needs the pipe through Envoy's redis_proxy", "")

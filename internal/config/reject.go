@@ -4,8 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/source"
 )
 
@@ -89,7 +88,7 @@ var limitRejectTable = &table[Reject]{
 //go:noinline
 func limitReject() kind[Reject] {
 	k := limitRejectTable.kind()
-	return kind[Reject]{typ: k.typ, parse: func(p *parser, v *gjson.Result) (Reject, bool) {
+	return kind[Reject]{typ: k.typ, parse: func(p *parser, v *jsontext.Value) (Reject, bool) {
 		r := p.policy.Reject
 		own, ok := k.parse(p, v)
 		if own.Status != 0 {
@@ -115,7 +114,7 @@ func limitReject() kind[Reject] {
 func body() kind[Reject] {
 	words := []choice[Body]{{"json", BodyJSON}, {"problem", BodyProblem}, {"text", BodyText}}
 	return mapped(text(Type{Doc: "`json`, `problem`, `text` or a template."}, nil),
-		func(p *parser, v *gjson.Result, s string) (Reject, bool) {
+		func(p *parser, v *jsontext.Value, s string) (Reject, bool) {
 			names := make([]string, len(words))
 			for i, w := range words {
 				if w.word == s {
@@ -137,7 +136,7 @@ const maxTemplate = 16 << 10
 
 // template reads a template: a value's name stands between two percent signs,
 // and two of them without a name are one.
-func template(p *parser, v *gjson.Result, s string) ([]Piece, bool) {
+func template(p *parser, v *jsontext.Value, s string) ([]Piece, bool) {
 	if len(s) > maxTemplate {
 		return nil, p.fail(v, "a template has at most 16384 bytes")
 	}
@@ -193,37 +192,39 @@ const maxHeaders = 32
 func headers() kind[[][2]string] {
 	return kind[[][2]string]{
 		typ: &Type{Kind: MapType, Keys: "header name", Items: &Type{Kind: TextType}},
-		parse: func(p *parser, v *gjson.Result) ([][2]string, bool) {
-			if !v.IsObject() {
+		parse: func(p *parser, v *jsontext.Value) ([][2]string, bool) {
+			if v.Kind != jsontext.Object {
 				return nil, p.want(v, "an object of headers")
 			}
 			before := p.failures()
 			var out [][2]string
-			each(v, func(k, val *gjson.Result) bool {
+			c := v.Items()
+			for c.Next() {
+				k, val := &c.Key, &c.Item
 				if len(out) == maxHeaders {
-					return p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
+					p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
+					break
 				}
-				p.in(k.Str)
-				defer p.out()
-				name := strings.ToLower(k.Str)
+				p.in(k.Text())
+				name := strings.ToLower(k.Text())
 				switch {
 				case !source.Token(name):
-					p.fail(k, quote(k.Str)+" is not a header name")
+					p.fail(k, quote(k.Text())+" is not a header name")
 				case reserved[name]:
 					p.fail(k, "this header is written by the plugin or the proxy")
-				case val.Type != gjson.String:
+				case val.Kind != jsontext.String:
 					p.want(val, "a text")
-				case headerValue(val.Str) != "":
-					p.fail(val, headerValue(val.Str))
+				case headerValue(val.Text()) != "":
+					p.fail(val, headerValue(val.Text()))
 				}
 				for _, h := range out {
 					if h[0] == name {
 						p.fail(k, "given twice")
 					}
 				}
-				out = append(out, [2]string{name, val.Str})
-				return true
-			})
+				out = append(out, [2]string{name, val.Text()})
+				p.out()
+			}
 			return out, p.failures() == before
 		},
 	}

@@ -4,8 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"sluice/internal/jsontext"
 	"sluice/internal/source"
 )
 
@@ -73,7 +72,7 @@ var settleTable = &table[Settle]{
 		row("cost", settleCost(), "", "What the request turns out to have cost: `response_header:NAME`, `response_trailer:NAME`, `response_json:PATH`, `response_bytes` or `metadata:NS.KEY`.",
 			func(t *Settle, v *SettleCost) { t.Cost = v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Settle) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Settle) {
 		if given("charge_on").Exists() && given("refund_on").Exists() {
 			p.failField(given("refund_on"), "refund_on", "can't be given together with charge_on", "")
 		}
@@ -96,7 +95,7 @@ var outcomesTable = &table[Outcomes]{
 		row("no_answer", boolean(), "false", "The upstream gave no answer: Envoy answered itself, or the client left before headers.",
 			func(t *Outcomes, v bool) { t.NoAnswer = v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Outcomes) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Outcomes) {
 		if !given("status").Exists() && !t.NoAnswer {
 			p.fail(v, "needs status or no_answer")
 		}
@@ -105,7 +104,7 @@ var outcomesTable = &table[Outcomes]{
 
 //go:noinline
 func outcomes() kind[*Outcomes] {
-	return mapped(outcomesTable.kind(), func(_ *parser, _ *gjson.Result, o Outcomes) (*Outcomes, bool) { return &o, true })
+	return mapped(outcomesTable.kind(), func(_ *parser, _ *jsontext.Value, o Outcomes) (*Outcomes, bool) { return &o, true })
 }
 
 // statusRange is a status or a class of them.
@@ -116,9 +115,9 @@ func statusRange() kind[[2]int] {
 	class := &Type{Kind: TextType, Pattern: "^[1-5]([0-9][0-9]|xx)$"}
 	return kind[[2]int]{
 		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number, class}},
-		parse: func(p *parser, v *gjson.Result) ([2]int, bool) {
-			s := v.Str
-			if n, ok := wholeNumber(v); ok {
+		parse: func(p *parser, v *jsontext.Value) ([2]int, bool) {
+			s := v.Text()
+			if n, ok := v.Whole(); ok {
 				s = strconv.FormatInt(n, 10)
 			}
 			if len(s) == 3 && s[0] >= '1' && s[0] <= '5' {
@@ -141,7 +140,7 @@ func statusRange() kind[[2]int] {
 func settleCost() kind[*SettleCost] {
 	const form = "expected response_header:NAME, response_trailer:NAME, response_json:PATH, response_bytes or metadata:NS.KEY"
 	t := Type{Pattern: "^(response_header:.+|response_trailer:.+|response_json:.+|response_bytes|metadata:.+)$"}
-	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (*SettleCost, bool) {
+	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (*SettleCost, bool) {
 		name, arg, _ := strings.Cut(s, ":")
 		switch name {
 		case "response_bytes":
@@ -170,8 +169,8 @@ func settleCost() kind[*SettleCost] {
 	})
 }
 
-// jsonPath reports whether s is names and list positions with dots between. The
-// reader of the body has more syntax, which could make it work without bound.
+// jsonPath reports whether s is names and list positions with dots between, which
+// is what the reader of the body knows.
 func jsonPath(s string) bool {
 	if s == "" || len(s) > 256 || s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
 		return false

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // kind is a type that fields can have: how it is read, and how it is described.
@@ -12,7 +12,7 @@ import (
 // for each field.
 type kind[V any] struct {
 	typ   *Type
-	parse func(p *parser, v *gjson.Result) (V, bool)
+	parse func(p *parser, v *jsontext.Value) (V, bool)
 }
 
 // field is one row of the table of a T. It is the only place where the field is
@@ -25,7 +25,7 @@ type field[T any] struct{ row anyField }
 type anyField struct {
 	info Field
 	// set reads v into the T that t points to.
-	set func(p *parser, v *gjson.Result, t unsafe.Pointer)
+	set func(p *parser, v *jsontext.Value, t unsafe.Pointer)
 	// soon marks a field of the language that the engine doesn't know yet.
 	soon bool
 }
@@ -43,7 +43,7 @@ func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V))
 func newField[V any](name string, k kind[V], def, doc string, set func(t unsafe.Pointer, v V)) anyField {
 	return anyField{
 		info: Field{Name: name, Type: k.typ, Default: def, Doc: doc},
-		set: func(p *parser, v *gjson.Result, t unsafe.Pointer) {
+		set: func(p *parser, v *jsontext.Value, t unsafe.Pointer) {
 			if x, ok := k.parse(p, v); ok {
 				set(t, x)
 			}
@@ -67,7 +67,7 @@ type table[T any] struct {
 	whole bool
 	// finish checks what concerns several fields, after all were read. given
 	// finds a field's value in the text; it doesn't exist when absent.
-	finish func(p *parser, v *gjson.Result, given func(name string) *gjson.Result, t *T)
+	finish func(p *parser, v *jsontext.Value, given func(name string) *jsontext.Value, t *T)
 
 	ready    sync.Once
 	defaults T
@@ -78,7 +78,7 @@ type anyTable struct {
 	name, doc string
 	fields    []anyField
 	whole     bool
-	finish    func(p *parser, v *gjson.Result, given func(name string) *gjson.Result, t unsafe.Pointer)
+	finish    func(p *parser, v *jsontext.Value, given func(name string) *jsontext.Value, t unsafe.Pointer)
 }
 
 func (o *table[T]) any() *anyTable {
@@ -87,13 +87,13 @@ func (o *table[T]) any() *anyTable {
 		// A field[T] is an anyField and nothing else.
 		unsafe.Slice((*anyField)(unsafe.Pointer(unsafe.SliceData(o.fields))), len(o.fields)),
 		o.whole,
-		*(*func(*parser, *gjson.Result, func(string) *gjson.Result, unsafe.Pointer))(unsafe.Pointer(&o.finish)),
+		*(*func(*parser, *jsontext.Value, func(string) *jsontext.Value, unsafe.Pointer))(unsafe.Pointer(&o.finish)),
 	}
 }
 
 // parse reads an object. It reports all that is wrong and returns false when
 // something was.
-func (o *table[T]) parse(p *parser, v *gjson.Result) (T, bool) {
+func (o *table[T]) parse(p *parser, v *jsontext.Value) (T, bool) {
 	var t T
 	ok := o.parseInto(p, v, &t)
 	return t, ok
@@ -101,7 +101,7 @@ func (o *table[T]) parse(p *parser, v *gjson.Result) (T, bool) {
 
 // parseInto is parse into a place that fields can see while later ones are
 // read. What the defaults of fields point to is shared, and never written to.
-func (o *table[T]) parseInto(p *parser, v *gjson.Result, t *T) bool {
+func (o *table[T]) parseInto(p *parser, v *jsontext.Value, t *T) bool {
 	a := o.any()
 	a.setDefaults(&o.ready, unsafe.Pointer(&o.defaults))
 	*t = o.defaults

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // Tag marks a request that a limit would reject, and lets it through.
@@ -22,7 +22,7 @@ var tagTable = &table[Tag]{
 		row("value", text(Type{Pattern: "^[\\x20-\\x7e]+$"}, headerValue), `"1"`, "Its value.",
 			func(t *Tag, v string) { t.Value = v }),
 	},
-	finish: func(p *parser, v *gjson.Result, given func(string) *gjson.Result, t *Tag) {
+	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Tag) {
 		switch t.Header {
 		case "host", "content-length", "transfer-encoding", "connection", "upgrade", "te":
 			p.failField(given("header"), "header", "this header has a meaning of its own", "")
@@ -35,7 +35,7 @@ var tagTable = &table[Tag]{
 //go:noinline
 func percent() kind[int64] {
 	t := Type{Name: "percentage", Doc: "`25%`, at most two decimals.", Pattern: "^[0-9]{1,3}(\\.[0-9]{1,2})?%$"}
-	return mapped(text(t, nil), func(p *parser, v *gjson.Result, s string) (int64, bool) {
+	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
 		n, ok := strings.CutSuffix(s, "%")
 		whole, frac, _ := strings.Cut(n, ".")
 		w, err := strconv.ParseUint(whole, 10, 8)

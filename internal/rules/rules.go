@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"sluice/internal/config"
+	"sluice/internal/jsontext"
 )
 
 // The fields that are Higress's.
@@ -54,8 +53,8 @@ func Split(text []byte) (*Set, config.Errors) {
 	if errs := config.CheckJSON(text); len(errs) > 0 {
 		return nil, errs
 	}
-	whole := gjson.ParseBytes(text)
-	if !whole.IsObject() {
+	whole := jsontext.Parse(string(text))
+	if whole.Kind != jsontext.Object {
 		return &Set{Default: text}, nil
 	}
 	list := whole.Get(fieldRules)
@@ -64,37 +63,37 @@ func Split(text []byte) (*Set, config.Errors) {
 		s.Default = object(&whole, "")
 		return s, nil
 	}
-	if !list.IsArray() {
+	if list.Kind != jsontext.List {
 		return nil, config.Errors{{Path: fieldRules, Message: "expected a list"}}
 	}
 	redis := ""
 	others := 0
-	whole.ForEach(func(k, v gjson.Result) bool {
-		switch {
-		case k.Str == fieldRedis:
-			redis = v.Raw
-		case !theirs(k.Str):
+	fields := whole.Items()
+	for fields.Next() {
+		switch name := fields.Key.Text(); {
+		case name == fieldRedis:
+			redis = fields.Item.Raw
+		case !theirs(name):
 			others++
 		}
-		return true
-	})
+	}
 	if others > 0 {
 		s.Default = object(&whole, "")
 	}
 	var errs config.Errors
-	list.ForEach(func(_, v gjson.Result) bool {
+	items := list.Items()
+	for items.Next() {
 		path := fieldRules + "[" + strconv.Itoa(len(s.Rules)) + "]"
 		if len(s.Rules) == Max {
 			errs = append(errs, config.Error{Path: path, Message: "more than " + strconv.Itoa(Max) + " rules"})
-			return false
+			break
 		}
 		r := Rule{Path: path}
-		if msg := r.read(&v, redis); msg != "" {
+		if msg := r.read(&items.Item, redis); msg != "" {
 			errs = append(errs, config.Error{Path: path, Message: msg})
 		}
 		s.Rules = append(s.Rules, r)
-		return true
-	})
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -112,7 +111,7 @@ func theirs(name string) bool {
 
 // object writes an object again without Higress's fields, and with a redis, raw
 // JSON, where it is given and the object has none.
-func object(v *gjson.Result, redis string) []byte {
+func object(v *jsontext.Value, redis string) []byte {
 	out := []byte{'{'}
 	add := func(name, value string) {
 		if len(out) > 1 {
@@ -123,18 +122,18 @@ func object(v *gjson.Result, redis string) []byte {
 	if redis != "" && !v.Get(fieldRedis).Exists() {
 		add(`"redis"`, redis)
 	}
-	v.ForEach(func(k, item gjson.Result) bool {
-		if !theirs(k.Str) {
-			add(k.Raw, item.Raw)
+	fields := v.Items()
+	for fields.Next() {
+		if !theirs(fields.Key.Text()) {
+			add(fields.Key.Raw, fields.Item.Raw)
 		}
-		return true
-	})
+	}
 	return append(out, '}')
 }
 
 // read takes one item apart, and says what is wrong with it.
-func (r *Rule) read(v *gjson.Result, redis string) string {
-	if !v.IsObject() {
+func (r *Rule) read(v *jsontext.Value, redis string) string {
+	if v.Kind != jsontext.Object {
 		return "expected an object"
 	}
 	r.routes = texts(v, fieldRoute)
@@ -152,11 +151,19 @@ func (r *Rule) read(v *gjson.Result, redis string) string {
 }
 
 // texts are a list's texts, or a single one; empty ones are left out.
-func texts(v *gjson.Result, field string) []string {
+func texts(v *jsontext.Value, field string) []string {
+	at := v.Get(field)
+	if s := at.Text(); s != "" {
+		return []string{s}
+	}
+	if at.Kind != jsontext.List {
+		return nil
+	}
 	var list []string
-	for _, item := range v.Get(field).Array() {
-		if item.Type == gjson.String && item.Str != "" {
-			list = append(list, item.Str)
+	items := at.Items()
+	for items.Next() {
+		if s := items.Item.Text(); s != "" {
+			list = append(list, s)
 		}
 	}
 	return list

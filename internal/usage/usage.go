@@ -6,8 +6,9 @@ package usage
 import (
 	"bytes"
 	"strings"
+	"unsafe"
 
-	"github.com/tidwall/gjson"
+	"sluice/internal/jsontext"
 )
 
 // MaxBytes bounds what is kept of a JSON body, or of one event, bytes. A longer
@@ -88,11 +89,48 @@ func (r *Reader) look(json []byte) {
 	if len(json) == 0 || json[0] != '{' && json[0] != '[' || tooDeep(json) {
 		return
 	}
-	v := gjson.GetBytes(json, r.path)
-	if v.Type != gjson.Number || v.Num < 0 || v.Num > 1<<48 || v.Num != float64(int64(v.Num)) {
-		return
+	// Not a copy of it, since nothing of the text is kept. Nor is its end looked for:
+	// what the path leads to may come long before.
+	v := &jsontext.Value{Kind: jsontext.Object, Raw: unsafe.String(unsafe.SliceData(json), len(json))}
+	if json[0] == '[' {
+		v.Kind = jsontext.List
 	}
-	r.value, r.found = int64(v.Num), true
+	if n, ok := follow(v, r.path).Whole(); ok && n >= 0 && n <= 1<<48 {
+		r.value, r.found = n, true
+	}
+}
+
+// follow returns the value that a path leads to; an absent one if there is none.
+func follow(v *jsontext.Value, path string) *jsontext.Value {
+	for more := true; more; {
+		var name string
+		name, path, more = strings.Cut(path, ".")
+		if v.Kind == jsontext.List {
+			v = item(v, name)
+		} else {
+			v = v.Get(name)
+		}
+	}
+	return v
+}
+
+// item returns the item of a list that a decimal number names, counted from 0.
+func item(list *jsontext.Value, number string) *jsontext.Value {
+	n := 0
+	for i := 0; i < len(number); i++ {
+		if number[i] < '0' || number[i] > '9' || n > MaxBytes {
+			return new(jsontext.Value)
+		}
+		n = n*10 + int(number[i]-'0')
+	}
+	c := list.Items()
+	for c.Next() {
+		if n == 0 {
+			return &c.Item
+		}
+		n--
+	}
+	return new(jsontext.Value)
 }
 
 // tooDeep reports whether a JSON text nests deeper than maxDepth.

@@ -1,8 +1,11 @@
 package usage
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 )
 
 const events = "event: message\r\ndata: {\"choices\":[{\"delta\":\"hi\"}]}\r\n\r\n" +
@@ -68,4 +71,67 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("whole: %d, %v; cut at %d: %d, %v", a, aok, cut, b, bok)
 		}
 	})
+}
+
+// What a path leads to is what a reader with a longer language of paths finds.
+func TestPathsAsOthersReadThem(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "x-y", "0", "1"}
+	var value func(depth int) string
+	value = func(depth int) string {
+		kind := r.IntN(7)
+		if depth == 0 {
+			kind = r.IntN(3)
+		}
+		var parts []string
+		switch kind {
+		case 0, 1:
+			return []string{"0", "7", "-3", "1.5", "2e3", "17.0", "281474976710656", "281474976710657"}[r.IntN(8)]
+		case 2:
+			return []string{`"7"`, `"}"`, `"\"]"`, "true", "null", `"\\"`}[r.IntN(6)]
+		case 3, 4:
+			for range r.IntN(4) {
+				parts = append(parts, value(depth-1))
+			}
+			return "[" + strings.Join(parts, ", ") + "]"
+		}
+		for i, at := range r.Perm(len(names)) {
+			if i < r.IntN(5) {
+				parts = append(parts, `"`+names[at]+`" : `+value(depth-1))
+			}
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	found := 0
+	for range 50_000 {
+		body := value(4)
+		var path []string
+		for range 1 + r.IntN(3) {
+			path = append(path, names[r.IntN(len(names))])
+		}
+		reader := New(strings.Join(path, "."), "application/json")
+		reader.Write([]byte(body))
+		got, ok := reader.Value()
+		v := gjson.Get(body, strings.Join(path, "."))
+		want := v.Type == gjson.Number && v.Num >= 0 && v.Num <= 1<<48 && v.Num == float64(int64(v.Num)) && strings.ContainsAny(body[:1], "{[")
+		if ok != want || ok && got != int64(v.Num) {
+			t.Fatalf("%s of %s is %d, %v, want %s", strings.Join(path, "."), body, got, ok, v.Raw)
+		}
+		if ok {
+			found++
+		}
+	}
+	if found < 500 {
+		t.Errorf("only %d paths led anywhere", found)
+	}
+}
+
+func TestPositions(t *testing.T) {
+	for path, want := range map[string]int64{"0": 1, "00": 1, "2": 3, "3": -1, "-1": -1, "99999999999999999999999999": -1, "x": -1, "1.0": -1} {
+		r := New(path, "application/json")
+		r.Write([]byte(`[1,2,3]`))
+		if got, ok := r.Value(); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%s is %d, %v", path, got, ok)
+		}
+	}
 }
