@@ -13,15 +13,14 @@ import (
 )
 
 // conditions is an object of source: condition, all of which have to hold.
-//
-//go:noinline
 func conditions() kind[*match.Matcher] {
-	scalar := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType}, {Kind: NumberType}, {Kind: BooleanType}}}
-	return kind[*match.Matcher]{
-		typ: &Type{Kind: MapType, Name: "conditions", Keys: "source", Doc: "Sources, each with a condition; all have to hold.",
-			Items: &Type{Kind: AnyOfType, AnyOf: append([]*Type{{Kind: ListType, Items: scalar, MinLen: 1}}, scalar.AnyOf...)}},
-		parse: parseConditions,
+	k := newKind(parseConditions)
+	if described {
+		scalar := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType}, {Kind: NumberType}, {Kind: BooleanType}}}
+		k.typ = &Type{Kind: MapType, Name: "conditions", Keys: "source", Doc: "Sources, each with a condition; all have to hold.",
+			Items: &Type{Kind: AnyOfType, AnyOf: append([]*Type{{Kind: ListType, Items: scalar, MinLen: 1}}, scalar.AnyOf...)}}
 	}
+	return k
 }
 
 // maxConditions bounds the conditions that have to hold together.
@@ -30,9 +29,9 @@ const maxConditions = 64
 // maxAlternatives bounds the list of one condition.
 const maxAlternatives = 20_000
 
-func parseConditions(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
+func parseConditions(p *parser, v *jsontext.Value, to **match.Matcher) bool {
 	if v.Kind != jsontext.Object {
-		return nil, p.want(v, "an object of conditions")
+		return p.want(v, "an object of conditions")
 	}
 	before := p.failures()
 	n := 0
@@ -41,7 +40,7 @@ func parseConditions(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
 		n++
 	}
 	if n > maxConditions {
-		return nil, p.fail(v, "at most "+strconv.Itoa(maxConditions)+" conditions can be given together")
+		return p.fail(v, "at most "+strconv.Itoa(maxConditions)+" conditions can be given together")
 	}
 	outer := p.scope
 	var all []match.Condition
@@ -78,7 +77,8 @@ func parseConditions(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
 	p.scope = outer
 	// Cheap conditions first; the order doesn't change the outcome.
 	sort.Stable(byEffort(all))
-	return match.New(all...), p.failures() == before
+	*to = match.New(all...)
+	return p.failures() == before
 }
 
 // limitMatch is a limit's match: the sources of its other fields can refer to
@@ -87,11 +87,11 @@ func parseConditions(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
 //go:noinline
 func limitMatch() kind[*match.Matcher] {
 	k := conditions()
-	return kind[*match.Matcher]{typ: k.typ, parse: func(p *parser, v *jsontext.Value) (*match.Matcher, bool) {
-		m, ok := k.parse(p, v)
-		p.scope = bindScope{templates: m.Templates(), unknown: !ok}
-		return m, ok
-	}}
+	return kind[*match.Matcher]{newKind(func(p *parser, v *jsontext.Value, to **match.Matcher) bool {
+		ok := k.read(p, v, to)
+		p.scope = bindScope{templates: (*to).Templates(), unknown: !ok}
+		return ok
+	}).like(k.reader)}
 }
 
 type byEffort []match.Condition
@@ -216,27 +216,30 @@ func sourceError(p *parser, v *jsontext.Value, err error) bool {
 //
 //go:noinline
 func keyParts() kind[*key.Key] {
-	part := kind[key.Part]{
-		typ: &Type{Kind: TextType, Name: "key part", Doc: "A source, or several joined by ` or `, of which the first that a request has counts."},
-		parse: func(p *parser, v *jsontext.Value) (key.Part, bool) {
-			if v.Kind != jsontext.String {
-				return nil, p.want(v, "a source")
-			}
-			part, err := key.ParsePart(v.Text())
-			if err != nil {
-				return nil, sourceError(p, v, err)
-			}
-			before := p.failures()
-			for i := range part {
-				part[i] = p.bind(v, part[i])
-			}
-			return part, p.failures() == before
-		},
-	}
-	return mapped(oneOrList(part), func(p *parser, v *jsontext.Value, parts []key.Part) (*key.Key, bool) {
-		if len(parts) > key.MaxParts {
-			return nil, p.fail(v, "a key has at most "+strconv.Itoa(key.MaxParts)+" parts")
+	list := oneOrList(worded("a source", parseKeyPart).as(
+		Type{Name: "key part", Doc: "A source, or several joined by ` or `, of which the first that a request has counts."}))
+	return kind[*key.Key]{newKind(func(p *parser, v *jsontext.Value, to **key.Key) bool {
+		var parts []key.Part
+		if !list.read(p, v, &parts) {
+			return false
 		}
-		return key.New(parts...), true
-	})
+		if len(parts) > key.MaxParts {
+			return p.fail(v, "a key has at most "+strconv.Itoa(key.MaxParts)+" parts")
+		}
+		*to = key.New(parts...)
+		return true
+	}).like(list.reader)}
+}
+
+func parseKeyPart(p *parser, v *jsontext.Value, s string, to *key.Part) bool {
+	part, err := key.ParsePart(s)
+	if err != nil {
+		return sourceError(p, v, err)
+	}
+	before := p.failures()
+	for i := range part {
+		part[i] = p.bind(v, part[i])
+	}
+	*to = part
+	return p.failures() == before
 }

@@ -59,25 +59,31 @@ func ParseUnits(s string) (int64, bool) {
 //go:noinline
 func cost() kind[Cost] {
 	number := integer(0, MaxLimit)
-	named := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"body_bytes"}}, {Kind: TextType, Name: "source"}}}
-	return kind[Cost]{
-		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number.typ, named}},
-		parse: func(p *parser, v *jsontext.Value) (Cost, bool) {
-			switch v.Kind {
-			case jsontext.Number:
-				n, ok := number.parse(p, v)
-				return Cost{Fixed: n}, ok
-			case jsontext.String:
-				if v.Text() == "body_bytes" {
-					return Cost{BodyBytes: true}, true
-				}
-				if n, err := strconv.ParseInt(v.Text(), 10, 64); err == nil {
-					return Cost{}, p.suggest(v, "a number stands without quotes", strconv.FormatInt(n, 10))
-				}
-				s, ok := parseSource(p, v)
-				return Cost{Source: s}, ok
+	k := newKind(func(p *parser, v *jsontext.Value, to *Cost) bool {
+		switch v.Kind {
+		case jsontext.Number:
+			var n int64
+			ok := number.read(p, v, &n)
+			*to = Cost{Fixed: n}
+			return ok
+		case jsontext.String:
+			s := v.Text()
+			if s == "body_bytes" {
+				*to = Cost{BodyBytes: true}
+				return true
 			}
-			return Cost{}, p.want(v, "a number, a source or body_bytes")
-		},
+			if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+				return p.suggest(v, "a number stands without quotes", strconv.FormatInt(n, 10))
+			}
+			s2, ok := parseSource(p, v)
+			*to = Cost{Source: s2}
+			return ok
+		}
+		return p.want(v, "a number, a source or body_bytes")
+	})
+	if described {
+		named := &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"body_bytes"}}, {Kind: TextType, Name: "source"}}}
+		k.typ = &Type{Kind: AnyOfType, AnyOf: []*Type{number.typ, named}}
 	}
+	return k
 }

@@ -22,13 +22,7 @@ var units = []struct {
 }
 
 // unitPattern is the spellings of all units as a regular expression.
-func unitPattern() string {
-	var all []string
-	for _, u := range units {
-		all = append(all, u.names...)
-	}
-	return "(" + strings.Join(all, "|") + ")"
-}
+const unitPattern = "(ms|millisecond|milliseconds|s|sec|second|seconds|min|m|minute|minutes|h|hour|hours|d|day|days|w|week|weeks)"
 
 // maxMS is the longest duration: 366 days.
 const maxMS = 366 * 86_400_000
@@ -79,20 +73,25 @@ func formatMS(ms int64) string {
 	return strconv.FormatInt(ms, 10) + "ms"
 }
 
-// duration is a length of time from lo to hi, milliseconds.
+// durationMS is a length of time from lo to hi, milliseconds.
+func durationMS(lo, hi int64) kind[int64] { return duration(lo, hi, 1) }
+
+// durationUS is a length of time from lo to hi, milliseconds, kept as microseconds.
+func durationUS(lo, hi int64) kind[int64] { return duration(lo, hi, 1000) }
+
+// duration is a length of time from lo to hi, milliseconds, kept as a multiple of it.
 //
 //go:noinline
-func duration(lo, hi int64) kind[int64] {
-	t := Type{Name: "duration", Doc: "A whole number and a unit: `250ms`, `2s`, `15min`, `1h`, `7d`.",
-		Pattern: "^[0-9]+ *" + unitPattern() + "$"}
-	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
+func duration(lo, hi, times int64) kind[int64] {
+	return worded("a duration", func(p *parser, v *jsontext.Value, s string, to *int64) bool {
 		ms, msg := parseDuration(s, false)
 		if msg != "" {
-			return 0, p.fail(v, msg)
+			return p.fail(v, msg)
 		}
 		if ms < lo || ms > hi {
-			return 0, p.fail(v, "expected a duration from "+formatMS(lo)+" to "+formatMS(hi)+", not "+s)
+			return p.fail(v, "expected a duration from "+formatMS(lo)+" to "+formatMS(hi)+", not "+s)
 		}
-		return ms, true
-	})
+		*to = ms * times
+		return true
+	}).as(Type{Name: "duration", Doc: "A whole number and a unit: `250ms`, `2s`, `15min`, `1h`, `7d`.", Pattern: "^[0-9]+ *" + unitPattern + "$"})
 }

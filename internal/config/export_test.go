@@ -6,7 +6,7 @@ func ParseAll(data []byte) (*Policy, Errors) { return parse(data, true) }
 // SoonFields lists the fields of a limit that nothing obeys yet.
 func SoonFields() []string {
 	var names []string
-	for _, f := range limitTable.any().fields {
+	for _, f := range limitTable.fields {
 		if f.soon {
 			names = append(names, f.info.Name)
 		}

@@ -2,33 +2,33 @@ package config
 
 import (
 	"strings"
-	"sync"
 	"unsafe"
 
 	"sluice/internal/jsontext"
 )
 
-// setDefaults sets the defaults of a table's fields in what t points to, once.
-//
-//go:noinline
-func (o *anyTable) setDefaults(once *sync.Once, t unsafe.Pointer) {
-	once.Do(func() {
-		p := &parser{policy: new(Policy)}
-		for i := range o.fields {
-			if f := &o.fields[i]; f.info.Default != "" {
-				v := jsontext.Parse(f.info.Default)
-				f.set(p, &v, t)
-			}
-		}
-		if p.total > 0 {
-			panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
-		}
-	})
+// place is where a field's value is in the struct that t points to.
+func (o *object) place(f *field, t unsafe.Pointer) unsafe.Pointer {
+	return unsafe.Add(t, uintptr(f.at)-uintptr(o.start))
 }
 
-// parse reads an object into what t points to, which has its defaults. It
-// reports all that is wrong and returns false when something was.
-func (o *anyTable) parse(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
+// setDefaults sets the defaults of a table's fields.
+func (o *object) setDefaults() {
+	p := &parser{policy: new(Policy)}
+	for _, f := range o.fields {
+		if f.info.Default != "" {
+			v := jsontext.Parse(f.info.Default)
+			f.parse(p, &v, f.at)
+		}
+	}
+	if p.total > 0 {
+		panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
+	}
+}
+
+// fill reads an object into what t points to, which has its defaults. It reports all
+// that is wrong and returns false when something was.
+func (o *object) fill(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
 	fields := o.fields
 	before := p.failures()
 	if v.Kind != jsontext.Object {
@@ -43,8 +43,8 @@ func (o *anyTable) parse(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
 			unknownField(p, &c.Key, fields)
 		}
 	}
-	for i := range fields {
-		f, at := &fields[i], &given[i]
+	for i, f := range fields {
+		at := &given[i]
 		switch {
 		case !at.Exists():
 			if f.info.Required {
@@ -56,7 +56,7 @@ func (o *anyTable) parse(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
 			p.failField(at, f.info.Name, "has no value", "")
 		default:
 			p.in(f.info.Name)
-			f.set(p, at, t)
+			f.parse(p, at, o.place(f, t))
 			p.out()
 		}
 	}
@@ -75,24 +75,24 @@ func (o *anyTable) parse(p *parser, v *jsontext.Value, t unsafe.Pointer) bool {
 var absent = new(jsontext.Value)
 
 // find returns the position of a field, or -1.
-func find(fields []anyField, name string) int {
-	for i := range fields {
-		if fields[i].info.Name == name {
+func find(fields []*field, name string) int {
+	for i, f := range fields {
+		if f.info.Name == name {
 			return i
 		}
 	}
 	return -1
 }
 
-func unknownField(p *parser, k *jsontext.Value, fields []anyField) {
+func unknownField(p *parser, k *jsontext.Value, fields []*field) {
 	if p.full() {
 		p.failField(k, k.Text(), "unknown field", "")
 		return
 	}
 	names := make([]string, 0, len(fields))
-	for i := range fields {
-		if !fields[i].soon || p.all {
-			names = append(names, fields[i].info.Name)
+	for _, f := range fields {
+		if !f.soon || p.all {
+			names = append(names, f.info.Name)
 		}
 	}
 	s := nearest(strings.ToLower(strings.ReplaceAll(k.Text(), "-", "_")), names)
@@ -105,11 +105,11 @@ func unknownField(p *parser, k *jsontext.Value, fields []anyField) {
 }
 
 // typ describes a table.
-func (o *anyTable) typ() *Type {
+func (o *object) typ() *Type {
 	obj := &Object{Name: o.name, Doc: o.doc}
-	for i := range o.fields {
-		if !o.fields[i].soon {
-			obj.Fields = append(obj.Fields, o.fields[i].info)
+	for _, f := range o.fields {
+		if !f.soon {
+			obj.Fields = append(obj.Fields, f.info)
 		}
 	}
 	return &Type{Kind: ObjectType, Object: obj}

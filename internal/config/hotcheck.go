@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/internal/jsontext"
 	"sluice/internal/limit"
 )
 
@@ -14,7 +13,7 @@ const leasesPerWindow = 10
 
 // checkHot reports what doesn't go together with a limit's hot field, before its
 // rates are completed.
-func (d *draft) checkHot(p *parser, given func(string) *jsontext.Value) {
+func (d *draft) checkHot(p *parser, given givenFields) {
 	at := given("hot")
 	h := d.Hot
 	if h == nil || !at.Exists() {
@@ -88,9 +87,7 @@ func (d *draft) unhot() string {
 
 // WaitsInQueue reports whether the limit delays requests.
 func (d *draft) WaitsInQueue() bool {
-	var p limit.Params
-	d.options.apply(d.Algorithm, &p)
-	return p.WaitMS > 0
+	return takes(d.Algorithm, optionMaxWait) && d.options[optionMaxWait].n > 0
 }
 
 func (c *Cost) constant() bool { return c.Source == nil && !c.BodyBytes && c.Fixed > 0 }

@@ -73,7 +73,11 @@ func (l *Limit) AppendKey(dst []byte, r *Rate, v *source.View) (out []byte, valu
 //
 //go:noinline
 func hashTag() kind[*key.Key] {
-	return mapped(sources(), func(_ *parser, _ *jsontext.Value, s source.Source) (*key.Key, bool) {
-		return key.New(key.Part{s}), true
-	})
+	return worded("a source", func(p *parser, v *jsontext.Value, _ string, to **key.Key) bool {
+		s, ok := boundSource(p, v)
+		if ok {
+			*to = key.New(key.Part{s})
+		}
+		return ok
+	}).as(Type{Name: "source"})
 }

@@ -74,61 +74,40 @@ type draft struct {
 	options   givenOptions
 }
 
-var limitTable = &table[draft]{
-	name: "limit",
-	doc:  "One limit: which requests it is for, whose counter they share, and how many are admitted.",
-	fields: append([]field[draft]{
-		must(row("name", text(Type{Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"}, limitName), "", "Unique; appears in headers, metrics and keys.",
-			func(t *draft, v string) { t.Name = v })),
-		row("match", limitMatch(), "", "Which requests the limit is for; default all.",
-			func(t *draft, v *match.Matcher) { t.Match = v }),
-		row("except", oneOrList(conditions()), "", "Which of them it is not for: conditions, or a list of those of which one has to hold.",
-			func(t *draft, v []*match.Matcher) { t.Except = v }),
-		row("group", text(Type{Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"}, limitName), "", "Of the limits of one group only the first that matches applies.",
-			func(t *draft, v string) { t.Group = v }),
-		row("key", keyParts(), "", "What has a counter of its own; default one counter for all.",
-			func(t *draft, v *key.Key) { t.Key = v }),
-		row("missing", missing(), `"share"`, "A request lacks a part of the key: all such requests share a counter, or the limit doesn't apply, or the request is refused.",
-			func(t *draft, v Missing) { t.Missing = v }),
-		row("rate", anyRate(), "", "How many units are admitted in a window; a list is several windows, all of which hold.",
-			func(t *draft, v rates) { t.rates = v }),
-		row("algorithm", text(Type{Enum: algorithmNames()}, nil), `"sliding_log"`, "How units are counted.",
-			func(t *draft, v string) { t.algorithm = v }),
-		row("storage", text(Type{Enum: storageNames()}, nil), "", "sliding_log: how the log is kept in Redis; default `compact`.",
-			func(t *draft, v string) { t.storage = v }),
-		row("cost", cost(), "1", "How many units a request counts; 0 looks for room and charges nothing.",
-			func(t *draft, v Cost) { t.Cost = v }),
-		row("settle", settleTable.kind(), "", "How the charge is corrected after the answer.",
-			func(t *draft, v Settle) { t.Settle = &v }),
-		row("overrides", overrides(), "", "Other numbers for some requests.",
-			func(t *draft, v []Override) { t.Overrides = v }),
-		row("penalty", duration(1, maxMS), "", "How long a key stays rejected after exceeding the limit.",
-			func(t *draft, v int64) { t.PenaltyUS = v * 1000 }),
-		row("count_rejected", boolean(), "false", "What this limit itself rejects counts too.",
-			func(t *draft, v bool) { t.CountRejected = v }),
-		row("scope", enum([]choice[Scope]{{"global", ScopeGlobal}, {"gateway", ScopeGateway}}), `"global"`, "Who counts together: all gateways, or each for itself, its workers together, without Redis.",
-			func(t *draft, v Scope) { t.Scope = v }),
-		row("hash_tag", hashTag(), "", "A source whose value becomes the Redis Cluster hash tag: limits with the same one share a slot, and so one atomic call.",
-			func(t *draft, v *key.Key) { t.HashTag = v }),
-		row("on_error", onErrorKind(), "", "As the global one, for this limit.",
-			func(t *draft, v OnError) { t.onError = &v }),
-		row("reject", limitReject(), "", "As the global one, for this limit; what it leaves out is as there.",
-			func(t *draft, v Reject) { t.reject = &v }),
-		row("headers", boolean(), "true", "Answers' rate-limit headers tell of this limit.",
-			func(t *draft, v bool) { t.HideHeaders = !v }),
-		row("hot", hotTable.kind(), "", "What is done about a key that very many requests share.",
-			func(t *draft, v Hot) { t.Hot = &v }),
-		row("shadow", boolean(), "false", "Counts and reports, never rejects.",
-			func(t *draft, v bool) { t.Shadow = v }),
-		row("enforce", percent(), `"100%"`, "The share of keys that may be rejected.",
-			func(t *draft, v int64) { t.Enforce = v }),
-		row("tag", tagTable.kind(), "", "Marks requests instead of rejecting them.",
-			func(t *draft, v Tag) { t.Tag = &v }),
-	}, optionRows()...),
-	finish: finishLimit,
+var defaultLimit draft
+
+var limitTable = newTable("limit", "One limit: which requests it is for, whose counter they share, and how many are admitted.", &defaultLimit, append([]*field{
+	must(row("name", &defaultLimit.Name, limitName(), "", "Unique; appears in headers, metrics and keys.")),
+	row("match", &defaultLimit.Match, limitMatch(), "", "Which requests the limit is for; default all."),
+	row("except", &defaultLimit.Except, oneOrList(conditions()), "", "Which of them it is not for: conditions, or a list of those of which one has to hold."),
+	row("group", &defaultLimit.Group, limitName(), "", "Of the limits of one group only the first that matches applies."),
+	row("key", &defaultLimit.Key, keyParts(), "", "What has a counter of its own; default one counter for all."),
+	row("missing", &defaultLimit.Missing, missing(), `"share"`, "A request lacks a part of the key: all such requests share a counter, or the limit doesn't apply, or the request is refused."),
+	row("rate", &defaultLimit.rates, anyRate(), "", "How many units are admitted in a window; a list is several windows, all of which hold."),
+	row("algorithm", &defaultLimit.algorithm, text("a text", nil).as(Type{Enum: algorithmNames()}), `"sliding_log"`, "How units are counted."),
+	row("storage", &defaultLimit.storage, text("a text", nil).as(Type{Enum: storageNames()}), "", "sliding_log: how the log is kept in Redis; default `compact`."),
+	row("cost", &defaultLimit.Cost, cost(), "1", "How many units a request counts; 0 looks for room and charges nothing."),
+	row("settle", &defaultLimit.Settle, pointer(settleTable.kind()), "", "How the charge is corrected after the answer."),
+	row("overrides", &defaultLimit.Overrides, overrides(), "", "Other numbers for some requests."),
+	row("penalty", &defaultLimit.PenaltyUS, durationUS(1, maxMS), "", "How long a key stays rejected after exceeding the limit."),
+	row("count_rejected", &defaultLimit.CountRejected, boolean(), "false", "What this limit itself rejects counts too."),
+	row("scope", &defaultLimit.Scope, enum[Scope]("global", "gateway"), `"global"`, "Who counts together: all gateways, or each for itself, its workers together, without Redis."),
+	row("hash_tag", &defaultLimit.HashTag, hashTag(), "", "A source whose value becomes the Redis Cluster hash tag: limits with the same one share a slot, and so one atomic call."),
+	row("on_error", &defaultLimit.onError, pointer(onError()), "", "As the global one, for this limit."),
+	row("reject", &defaultLimit.reject, pointer(limitReject()), "", "As the global one, for this limit; what it leaves out is as there."),
+	row("headers", &defaultLimit.HideHeaders, not(), "true", "Answers' rate-limit headers tell of this limit."),
+	row("hot", &defaultLimit.Hot, pointer(hotTable.kind()), "", "What is done about a key that very many requests share."),
+	row("shadow", &defaultLimit.Shadow, boolean(), "false", "Counts and reports, never rejects."),
+	row("enforce", &defaultLimit.Enforce, percent(), `"100%"`, "The share of keys that may be rejected."),
+	row("tag", &defaultLimit.Tag, pointer(tagTable.kind()), "", "Marks requests instead of rejecting them."),
+}, optionRows(&defaultLimit.options)...), finishLimit)
+
+// limitName is the name of a limit, or of a group of them.
+func limitName() kind[string] {
+	return text("a text", checkName).as(Type{Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"})
 }
 
-func limitName(s string) string {
+func checkName(s string) string {
 	ok := s != "" && len(s) <= 63 && s[0] != '_' && s[0] != '-'
 	for i := 0; i < len(s) && ok; i++ {
 		c := s[i]

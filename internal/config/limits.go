@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
@@ -17,14 +16,12 @@ const maxLimits = 20_000
 //
 //go:noinline
 func limitList() kind[[]*Limit] {
-	l := list(limitTable.kind(), 0)
-	return kind[[]*Limit]{typ: l.typ, parse: func(p *parser, v *jsontext.Value) ([]*Limit, bool) {
+	return newKind(func(p *parser, v *jsontext.Value, to *[]*Limit) bool {
 		if v.Kind != jsontext.List {
-			return nil, p.want(v, "a list of limits")
+			return p.want(v, "a list of limits")
 		}
 		before := p.failures()
 		names := map[string]string{} // name of a counter to the path of the limit that has it
-		var out []*Limit
 		i := 0
 		c := v.Items()
 		for c.Next() {
@@ -34,18 +31,19 @@ func limitList() kind[[]*Limit] {
 			}
 			p.item(i)
 			p.scope = bindScope{}
-			if d, ok := limitTable.parse(p, &c.Item); ok {
+			d := new(draft)
+			if limitTable.read(p, &c.Item, d) {
 				l := d.Limit
 				l.Index = i
 				p.unique(&c.Item, names, &l)
-				out = append(out, &l)
+				*to = append(*to, &l)
 			}
 			p.out()
 			i++
 		}
 		p.scope = bindScope{}
-		return out, p.failures() == before
-	}}
+		return p.failures() == before
+	}).as(Type{Kind: ListType, Items: &Type{Kind: ObjectType, Object: limitTable.typ().Object}})
 }
 
 // unique checks that no other limit has this one's names.
@@ -68,7 +66,7 @@ func (p *parser) unique(v *jsontext.Value, names map[string]string, l *Limit) {
 }
 
 // finishLimit puts a limit together out of its fields.
-func finishLimit(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, d *draft) {
+func finishLimit(p *parser, v *jsontext.Value, given givenFields, d *draft) {
 	d.OnError = p.policy.OnError
 	if d.onError != nil {
 		d.OnError = *d.onError
@@ -103,7 +101,7 @@ func finishLimit(p *parser, v *jsontext.Value, given func(string) *jsontext.Valu
 }
 
 // checkGatewayScope reports fields that are about Redis.
-func checkGatewayScope(p *parser, given func(string) *jsontext.Value) {
+func checkGatewayScope(p *parser, given givenFields) {
 	for _, name := range []string{"storage", "hash_tag", "on_error", "hot"} {
 		if v := given(name); v.Exists() {
 			p.failField(v, name, "has no meaning with scope: gateway, which asks no Redis", "")
@@ -112,14 +110,14 @@ func checkGatewayScope(p *parser, given func(string) *jsontext.Value) {
 }
 
 // baseRates completes the rates of a limit, or its max.
-func (d *draft) baseRates(p *parser, v *jsontext.Value, given func(string) *jsontext.Value) bool {
+func (d *draft) baseRates(p *parser, v *jsontext.Value, given givenFields) bool {
 	at, name := given("rate"), "rate"
 	if takes(d.Algorithm, optionMax) {
-		at, name = given(optionMax), optionMax
+		at, name = given("max"), "max"
 		if given("rate").Exists() {
 			return p.failField(given("rate"), "rate", d.Algorithm.Name+" takes max instead", "")
 		}
-		d.rates = rates{list: []Rate{{Text: optionMax + " " + at.Raw, Params: limit.Params{WindowMS: 1}, unit: noUnit}}}
+		d.rates = rates{list: []Rate{{Text: "max " + at.Raw, Params: limit.Params{WindowMS: 1}, unit: noUnit}}}
 	}
 	if !at.Exists() {
 		return p.failField(v, name, "is required", "")
@@ -129,11 +127,11 @@ func (d *draft) baseRates(p *parser, v *jsontext.Value, given func(string) *json
 	}
 	p.in(name)
 	defer p.out()
-	return d.complete(p, at, d.rates.list, d.options)
+	return d.complete(p, at, d.rates.list, &d.options)
 }
 
 // complete fills in all of rates but their number and window. at is their place.
-func (d *draft) complete(p *parser, at *jsontext.Value, list []Rate, options givenOptions) bool {
+func (d *draft) complete(p *parser, at *jsontext.Value, list []Rate, options *givenOptions) bool {
 	before := p.failures()
 	var places []jsontext.Value
 	if at.Kind == jsontext.List {
@@ -208,7 +206,7 @@ func (d *draft) finishOverride(p *parser, item *jsontext.Value, o *Override) {
 		o.Shadow = *o.shadow
 	}
 	if o.burst != nil && !takes(d.Algorithm, optionBurst) {
-		p.failField(item.Get(optionBurst), "burst", d.Algorithm.Name+" doesn't take this field", "")
+		p.failField(item.Get("burst"), "burst", d.Algorithm.Name+" doesn't take this field", "")
 		return
 	}
 	if o.rates != nil && takes(d.Algorithm, optionMax) {
@@ -225,19 +223,15 @@ func (d *draft) finishOverride(p *parser, item *jsontext.Value, o *Override) {
 	}
 	options := d.options
 	if o.burst != nil {
-		options = maps.Clone(d.options)
-		if options == nil {
-			options = givenOptions{}
-		}
-		options[optionBurst] = func(p *limit.Params) { p.Burst = *o.burst }
+		options[optionBurst] = optionValue{given: true, n: *o.burst}
 	}
 	at, name := item.Get("rate"), "rate"
 	if !at.Exists() {
-		at, name = item.Get(optionBurst), optionBurst
+		at, name = item.Get("burst"), "burst"
 	}
 	p.in(name)
 	defer p.out()
-	d.complete(p, at, o.Rates, options)
+	d.complete(p, at, o.Rates, &options)
 }
 
 // eachRate calls f for every rate that doesn't depend on a request.
@@ -279,7 +273,7 @@ func storageNames() []string {
 }
 
 // findAlgorithm looks up what algorithm and storage name.
-func findAlgorithm(p *parser, given func(string) *jsontext.Value, d *draft) *limit.Algorithm {
+func findAlgorithm(p *parser, given givenFields, d *draft) *limit.Algorithm {
 	names := algorithmNames()
 	var storages []string
 	var first *limit.Algorithm

@@ -10,7 +10,4 @@ const (
 	MissingDeny                 // the request is refused
 )
 
-//go:noinline
-func missing() kind[Missing] {
-	return enum([]choice[Missing]{{"share", MissingShare}, {"skip", MissingSkip}, {"deny", MissingDeny}})
-}
+func missing() kind[Missing] { return enum[Missing]("share", "skip", "deny") }

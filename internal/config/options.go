@@ -8,101 +8,148 @@ import (
 	"sluice/internal/limit/zone"
 )
 
-// setter puts an option's value into the numbers of one rate.
-type setter func(p *limit.Params)
-
 // option is a field of a limit that only some algorithms take; they list it in
 // their Options.
 type option struct {
 	name string
-	kind kind[setter]
-	doc  string
-	// absent sets what holds without the field; nil leaves the zero value.
-	absent setter
+	// set puts its value into the numbers of one rate.
+	set func(p *limit.Params, v *optionValue)
+	// absent is what holds without the field.
+	absent int64
+	doc    string
 }
 
-// Names of options that mean more than a number.
+// optionValue is the value of an option.
+type optionValue struct {
+	given bool
+	n     int64
+	zone  *limit.Zone // the time zone's
+}
+
+// Positions of options in options, whose order is that of the reference.
 const (
-	optionMax      = "max"      // takes the rate's place
-	optionBurst    = "burst"    // overrides can change it
-	optionTimezone = "timezone" // periods are a calendar's
+	optionBurst = iota // overrides can change it
+	optionBuckets
+	optionMaxWait
+	optionMax // takes the rate's place
+	optionMaxHold
+	optionTimezone // periods are a calendar's
+	optionDayStarts
+	optionWeekStarts
+	optionCount
 )
 
-// optionKind is a kind whose value f puts into the numbers.
-//
-//go:noinline
-func optionKind[V any](k kind[V], f func(p *limit.Params, v V)) kind[setter] {
-	return mapped(k, func(_ *parser, _ *jsontext.Value, v V) (setter, bool) {
-		return func(p *limit.Params) { f(p, v) }, true
-	})
-}
-
 // options are all such fields.
-var options = []option{
+var options = [optionCount]option{
 	{
-		name: optionBurst, kind: optionKind(integer(1, MaxLimit), func(p *limit.Params, n int64) { p.Burst = n }),
+		name: "burst", set: func(p *limit.Params, v *optionValue) { p.Burst = v.n },
 		doc: "Token and leaky bucket: the bucket's whole capacity; default the rate's number, and of a queue what `max_wait` says.",
 	},
 	{
-		name: "buckets", kind: optionKind(integer(1, 100), func(p *limit.Params, n int64) { p.Buckets = n }),
+		name: "buckets", set: func(p *limit.Params, v *optionValue) { p.Buckets = v.n },
 		doc: "sliding_counter: how many sub-windows; default 10.",
 	},
 	{
-		name: "max_wait", kind: optionKind(duration(0, 600_000), func(p *limit.Params, n int64) { p.WaitMS = n }),
+		name: "max_wait", set: func(p *limit.Params, v *optionValue) { p.WaitMS = v.n },
 		doc: "leaky_bucket: requests are delayed so that they pass evenly spaced, at most for this long; default none is.",
 	},
 	{
-		name: optionMax, kind: optionKind(integer(0, MaxLimit), func(p *limit.Params, n int64) { p.Limit = n }),
+		name: "max", set: func(p *limit.Params, v *optionValue) { p.Limit = v.n },
 		doc: "concurrency, instead of a rate: how many requests may be in flight.",
 	},
 	{
-		name: "max_hold", kind: optionKind(duration(1000, maxMS), func(p *limit.Params, n int64) { p.HoldMS = n }),
+		name: "max_hold", set: func(p *limit.Params, v *optionValue) { p.HoldMS = v.n },
 		doc:    "concurrency: how long a request counts whose end nobody reported; default 5min.",
-		absent: func(p *limit.Params) { p.HoldMS = 300_000 },
+		absent: 300_000,
 	},
 	{
-		name: optionTimezone, kind: optionKind(timezone(), func(p *limit.Params, z *limit.Zone) { p.Calendar.Zone = z }),
+		name: "timezone", set: func(p *limit.Params, v *optionValue) { p.Calendar.Zone = v.zone },
 		doc: "calendar: the time zone of its periods, by its IANA name; default UTC.",
 	},
 	{
-		name: "day_starts", kind: optionKind(clockTime(), func(p *limit.Params, seconds int64) { p.Calendar.DayStarts = seconds }),
+		name: "day_starts", set: func(p *limit.Params, v *optionValue) { p.Calendar.DayStarts = v.n },
 		doc: "calendar: when days, and the longer periods, begin; default 00:00.",
 	},
 	{
-		name: "week_starts", kind: optionKind(enum(weekdays), func(p *limit.Params, day int64) { p.Calendar.WeekStarts = day }),
+		name: "week_starts", set: func(p *limit.Params, v *optionValue) { p.Calendar.WeekStarts = v.n },
 		doc:    "calendar: the day on which weeks begin; default monday.",
-		absent: func(p *limit.Params) { p.Calendar.WeekStarts = 1 },
+		absent: 1,
 	},
 }
 
-var weekdays = []choice[int64]{
-	{"monday", 1}, {"tuesday", 2}, {"wednesday", 3}, {"thursday", 4}, {"friday", 5}, {"saturday", 6}, {"sunday", 0},
+// givenOptions are the options of a limit.
+type givenOptions [optionCount]optionValue
+
+// optionRows are the options as fields of a limit, with their places in its defaults.
+// One that no algorithm takes is not there yet.
+func optionRows(at *givenOptions) []*field {
+	var rows []*field
+	for i, k := range [...]kind[optionValue]{
+		optionBurst:      number(integer(1, MaxLimit)),
+		optionBuckets:    number(integer(1, 100)),
+		optionMaxWait:    number(durationMS(0, 600_000)),
+		optionMax:        number(integer(0, MaxLimit)),
+		optionMaxHold:    number(durationMS(1000, maxMS)),
+		optionTimezone:   timezone(),
+		optionDayStarts:  number(clockTime()),
+		optionWeekStarts: number(weekday()),
+	} {
+		o := &options[i]
+		f := row(o.name, &at[i], k, "", o.doc)
+		f.soon = !taken(i)
+		rows = append(rows, f)
+	}
+	return rows
+}
+
+// number is the number of an option.
+//
+//go:noinline
+func number(k kind[int64]) kind[optionValue] {
+	return kind[optionValue]{newKind(func(p *parser, v *jsontext.Value, to *optionValue) bool {
+		to.given = k.read(p, v, &to.n)
+		return to.given
+	}).like(k.reader)}
 }
 
 // timezone is the IANA name of a time zone.
 //
 //go:noinline
-func timezone() kind[*limit.Zone] {
-	return mapped(text(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."}, nil), func(p *parser, v *jsontext.Value, s string) (*limit.Zone, bool) {
+func timezone() kind[optionValue] {
+	return worded("a time zone", func(p *parser, v *jsontext.Value, s string, to *optionValue) bool {
 		z, err := zone.Load(s)
 		if err != nil {
-			return nil, p.fail(v, err.Error())
+			return p.fail(v, err.Error())
 		}
-		return z, true
-	})
+		to.given, to.zone = true, z
+		return true
+	}).as(Type{Name: "time zone", Doc: "An IANA name: `Europe/Berlin`, `UTC`."})
+}
+
+// weekday is the name of a day, as its number after sunday.
+//
+//go:noinline
+func weekday() kind[int64] {
+	names := []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+	return newKind(func(p *parser, v *jsontext.Value, to *int64) bool {
+		i := oneOf(p, v, names)
+		*to = int64(i+1) % 7
+		return i >= 0
+	}).as(Type{Kind: TextType, Enum: names})
 }
 
 // clockTime is a time of day to the minute, as seconds after midnight.
 //
 //go:noinline
 func clockTime() kind[int64] {
-	return mapped(text(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"}, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
+	return worded("a text", func(p *parser, v *jsontext.Value, s string, to *int64) bool {
 		if !isClockTime(s) {
-			return 0, p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
+			return p.fail(v, quote(s)+" is not a time of day from 00:00 to 23:59")
 		}
 		digit := func(i int) int64 { return int64(s[i] - '0') }
-		return (digit(0)*10+digit(1))*3600 + (digit(3)*10+digit(4))*60, true
-	})
+		*to = (digit(0)*10+digit(1))*3600 + (digit(3)*10+digit(4))*60
+		return true
+	}).as(Type{Pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"})
 }
 
 // isClockTime reports whether s is a time of day from 00:00 to 23:59.
@@ -118,56 +165,36 @@ func isClockTime(s string) bool {
 	return s[:2] < "24" && s[3:] < "60"
 }
 
-// givenOptions are the options that a limit has, by name.
-type givenOptions map[string]setter
-
-// optionRows are the options as fields of a limit. One that no algorithm takes
-// is not there yet.
-func optionRows() []field[draft] {
-	var rows []field[draft]
-	for i := range options {
-		o := &options[i]
-		r := row(o.name, o.kind, "", o.doc, func(t *draft, s setter) {
-			if t.options == nil {
-				t.options = givenOptions{}
-			}
-			t.options[o.name] = s
-		})
-		r.row.soon = !taken(o.name)
-		rows = append(rows, r)
-	}
-	return rows
-}
-
 // checkOptions reports options that a limit has and its algorithm doesn't take.
-func checkOptions(p *parser, given func(string) *jsontext.Value, a *limit.Algorithm) {
+func checkOptions(p *parser, given givenFields, a *limit.Algorithm) {
 	for i := range options {
-		o := &options[i]
-		if v := given(o.name); v.Exists() && !takes(a, o.name) {
-			p.failField(v, o.name, a.Name+" doesn't take this field", "")
+		name := options[i].name
+		if v := given(name); v.Exists() && !takes(a, i) {
+			p.failField(v, name, a.Name+" doesn't take this field", "")
 		}
 	}
 }
 
 // apply sets the numbers of p that a takes: as given, else as they are without.
-func (g givenOptions) apply(a *limit.Algorithm, p *limit.Params) {
+func (g *givenOptions) apply(a *limit.Algorithm, p *limit.Params) {
 	for i := range options {
-		o := &options[i]
-		if !takes(a, o.name) {
+		if !takes(a, i) {
 			continue
 		}
-		if set := g[o.name]; set != nil {
-			set(p)
-		} else if o.absent != nil {
-			o.absent(p)
+		v := g[i]
+		if !v.given {
+			v.n = options[i].absent
 		}
+		options[i].set(p, &v)
 	}
 }
 
 // taken reports whether any algorithm takes an option.
-func taken(option string) bool {
+func taken(option int) bool {
 	return slices.ContainsFunc(limit.Algorithms(), func(a *limit.Algorithm) bool { return takes(a, option) })
 }
 
 // takes reports whether an algorithm takes an option.
-func takes(a *limit.Algorithm, option string) bool { return slices.Contains(a.Options, option) }
+func takes(a *limit.Algorithm, option int) bool {
+	return slices.Contains(a.Options, options[option].name)
+}

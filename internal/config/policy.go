@@ -93,98 +93,75 @@ type Headers struct {
 	XRateLimit bool // x-ratelimit-limit, -remaining and -reset
 }
 
-//go:noinline
-func onErrorKind() kind[OnError] {
-	return enum([]choice[OnError]{{"local", OnErrorLocal}, {"allow", OnErrorAllow}, {"deny", OnErrorDeny}})
-}
+func onError() kind[OnError] { return enum[OnError]("local", "allow", "deny") }
 
 // headerFamilies is a set of header families as a list of words.
 //
 //go:noinline
 func headerFamilies() kind[Headers] {
-	one := enum([]choice[Headers]{{"ratelimit", Headers{RateLimit: true}}, {"x-ratelimit", Headers{XRateLimit: true}}})
-	return mapped(list(one, 0), func(_ *parser, _ *jsontext.Value, l []Headers) (Headers, bool) {
-		var all Headers
-		for _, h := range l {
-			all.RateLimit = all.RateLimit || h.RateLimit
-			all.XRateLimit = all.XRateLimit || h.XRateLimit
+	list := list(enum[uint8]("ratelimit", "x-ratelimit"), 0)
+	return kind[Headers]{newKind(func(p *parser, v *jsontext.Value, to *Headers) bool {
+		var families []uint8
+		if !list.read(p, v, &families) {
+			return false
 		}
-		return all, true
-	})
+		*to = Headers{}
+		for _, f := range families {
+			to.RateLimit = to.RateLimit || f == 0
+			to.XRateLimit = to.XRateLimit || f == 1
+		}
+		return true
+	}).like(list.reader)}
 }
 
 // gatewayCount is "auto" or a number.
 //
 //go:noinline
 func gatewayCount() kind[int64] {
-	auto := enum([]choice[int64]{{"auto", 0}})
 	n := integer(1, 100_000)
-	return kind[int64]{
-		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{auto.typ, n.typ}},
-		parse: func(p *parser, v *jsontext.Value) (int64, bool) {
-			if v.Kind == jsontext.Number {
-				return n.parse(p, v)
-			}
-			if v.Kind != jsontext.String || v.Text() != "auto" {
-				return 0, p.fail(v, "expected auto or a number of gateways")
-			}
-			return 0, true
-		},
+	k := newKind(func(p *parser, v *jsontext.Value, to *int64) bool {
+		if v.Kind == jsontext.Number {
+			return n.read(p, v, to)
+		}
+		*to = 0
+		return v.Text() == "auto" || p.fail(v, "expected auto or a number of gateways")
+	})
+	if described {
+		k.typ = &Type{Kind: AnyOfType, AnyOf: []*Type{{Kind: TextType, Enum: []string{"auto"}}, n.typ}}
 	}
+	return k
 }
 
-var policyTable = &table[Policy]{
-	name: "configuration",
-	doc:  "The whole configuration. Only `limits` has to be given.",
-	fields: []field[Policy]{
-		row("redis", redisTable.kind(), "{}", "How Redis is reached.",
-			func(t *Policy, v Redis) { t.Redis = v }),
-		row("gateways", gatewayCount(), `"auto"`, "How many gateways share the limits; sizes each one's local share while Redis is away.",
-			func(t *Policy, v int64) { t.Gateways = v }),
-		row("client_ip", clientTable.kind(), "{}", "How the client's address is found.",
-			func(t *Policy, v source.Client) { t.Source.Client = v }),
-		row("paths", pathsTable.kind(), "{}", "Which spellings of a path are the same path, besides those that always are.",
-			func(t *Policy, v paths) {
-				t.Source.IgnoreCase, t.Source.IgnoreTrailingSlash = v.ignoreCase, v.ignoreTrailingSlash
-			}),
-		row("hash_keys", boolean(), "false", "Callers' values stand in Redis, logs and the tool only as keyed hashes.",
-			func(t *Policy, v bool) { t.HashKeys = v }),
-		row("hash_secret_env", text(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"}, envName), `""`, "Environment variable with the hashes' key.",
-			func(t *Policy, v string) { t.HashSecretEnv = v }),
-		row("except", oneOrList(conditions()), "", "Requests that no limit applies to: conditions, or a list of those of which one has to hold.",
-			func(t *Policy, v []*match.Matcher) { t.Except = v }),
-		row("preflight", enum([]choice[bool]{{"skip", false}, {"limit", true}}), `"skip"`, "Whether limits apply to CORS preflights.",
-			func(t *Policy, v bool) { t.CountPreflights = v }),
-		row("clock", enum([]choice[Clock]{{"redis", ClockRedis}, {"gateway", ClockGateway}}), `"redis"`, "Whose time counts.",
-			func(t *Policy, v Clock) { t.Clock = v }),
-		row("runtime_overrides", boolean(), "true", "Whether a gateway asks Redis once a second for what `sluice set` said, and compares its clock with Redis's. Never where all limits are of `scope: gateway`, which need no Redis.",
-			func(t *Policy, v bool) { t.RuntimeOverrides = v }),
-		row("on_error", onErrorKind(), `"local"`, "What happens when Redis can't answer: the gateway counts its share of the limit by itself, or all requests are let through, or all are refused.",
-			func(t *Policy, v OnError) { t.OnError = v }),
-		row("headers", headerFamilies(), `["ratelimit", "x-ratelimit"]`, "Families of headers on every answer; `[]` for none.",
-			func(t *Policy, v Headers) { t.Headers = v }),
-		row("x_ratelimit_reset", enum([]choice[bool]{{"epoch", false}, {"seconds", true}}), `"epoch"`,
-			"What `x-ratelimit-reset` says: the time as Unix seconds, or seconds from now.",
-			func(t *Policy, v bool) { t.XRateLimitResetSeconds = v }),
-		row("debug", debugTable.kind(), "", "Who also gets `x-sluice-*` headers; default nobody.",
-			func(t *Policy, v debug) { t.Debug = v.when }),
-		row("reject", rejectTable.kind(), "{}", "How a rejected request is answered.",
-			func(t *Policy, v Reject) { t.Reject = v }),
-		// Last: limits are compiled with what the fields above say.
-		must(row("limits", limitList(), "", "The limits. Every limit that matches a request applies to it.",
-			func(t *Policy, v []*Limit) { t.Limits = v })),
-	},
-	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Policy) {
-		// Gateways whose limits are all their own may have no Redis to ask.
-		t.RuntimeOverrides = t.RuntimeOverrides && slices.ContainsFunc(t.Limits, func(l *Limit) bool { return l.Scope != ScopeGateway })
-		if t.HashKeys && t.HashSecretEnv == "" {
-			p.failField(v, "hash_secret_env", "is required with hash_keys", "")
-		}
-		if !t.HashKeys && t.HashSecretEnv != "" {
-			p.failField(given("hash_secret_env"), "hash_secret_env", "needs hash_keys: true", "")
-		}
-	},
-}
+var defaultPolicy Policy
+
+var policyTable = newTable("configuration", "The whole configuration. Only `limits` has to be given.", &defaultPolicy, []*field{
+	row("redis", &defaultPolicy.Redis, redisTable.kind(), "{}", "How Redis is reached."),
+	row("gateways", &defaultPolicy.Gateways, gatewayCount(), `"auto"`, "How many gateways share the limits; sizes each one's local share while Redis is away."),
+	row("client_ip", &defaultPolicy.Source.Client, clientTable.kind(), "{}", "How the client's address is found."),
+	row("paths", &defaultPolicy.Source, spellings(), "{}", "Which spellings of a path are the same path, besides those that always are."),
+	row("hash_keys", &defaultPolicy.HashKeys, boolean(), "false", "Callers' values stand in Redis, logs and the tool only as keyed hashes."),
+	row("hash_secret_env", &defaultPolicy.HashSecretEnv, variable(), `""`, "Environment variable with the hashes' key."),
+	row("except", &defaultPolicy.Except, oneOrList(conditions()), "", "Requests that no limit applies to: conditions, or a list of those of which one has to hold."),
+	row("preflight", &defaultPolicy.CountPreflights, enum[bool]("skip", "limit"), `"skip"`, "Whether limits apply to CORS preflights."),
+	row("clock", &defaultPolicy.Clock, enum[Clock]("redis", "gateway"), `"redis"`, "Whose time counts."),
+	row("runtime_overrides", &defaultPolicy.RuntimeOverrides, boolean(), "true", "Whether a gateway asks Redis once a second for what `sluice set` said, and compares its clock with Redis's. Never where all limits are of `scope: gateway`, which need no Redis."),
+	row("on_error", &defaultPolicy.OnError, onError(), `"local"`, "What happens when Redis can't answer: the gateway counts its share of the limit by itself, or all requests are let through, or all are refused."),
+	row("headers", &defaultPolicy.Headers, headerFamilies(), `["ratelimit", "x-ratelimit"]`, "Families of headers on every answer; `[]` for none."),
+	row("x_ratelimit_reset", &defaultPolicy.XRateLimitResetSeconds, enum[bool]("epoch", "seconds"), `"epoch"`, "What `x-ratelimit-reset` says: the time as Unix seconds, or seconds from now."),
+	row("debug", &defaultPolicy.Debug, debugTable.kind(), "", "Who also gets `x-sluice-*` headers; default nobody."),
+	row("reject", &defaultPolicy.Reject, rejectTable.kind(), "{}", "How a rejected request is answered."),
+	// Last: limits are compiled with what the fields above say.
+	must(row("limits", &defaultPolicy.Limits, limitList(), "", "The limits. Every limit that matches a request applies to it.")),
+}, func(p *parser, v *jsontext.Value, given givenFields, t *Policy) {
+	// Gateways whose limits are all their own may have no Redis to ask.
+	t.RuntimeOverrides = t.RuntimeOverrides && slices.ContainsFunc(t.Limits, func(l *Limit) bool { return l.Scope != ScopeGateway })
+	if t.HashKeys && t.HashSecretEnv == "" {
+		p.failField(v, "hash_secret_env", "is required with hash_keys", "")
+	}
+	if !t.HashKeys && t.HashSecretEnv != "" {
+		p.failField(given("hash_secret_env"), "hash_secret_env", "needs hash_keys: true", "")
+	}
+})
 
 // Parse reads a configuration: JSON, at most MaxBytes. It returns a Policy, or
 // everything that is wrong.
@@ -198,7 +175,7 @@ func parse(data []byte, all bool) (*Policy, Errors) {
 	policy := new(Policy)
 	p := &parser{policy: policy, all: all}
 	v := jsontext.Parse(text)
-	policyTable.parseInto(p, &v, policy)
+	policyTable.read(p, &v, policy)
 	if p.total > 0 {
 		return nil, p.errs.finish(p.total)
 	}
@@ -293,27 +270,28 @@ type paths struct {
 	ignoreCase, ignoreTrailingSlash bool
 }
 
-var pathsTable = &table[paths]{
-	name: "paths",
-	doc:  "Paths are always compared decoded, without query, parameters after `;`, dot segments and doubled slashes.",
-	fields: []field[paths]{
-		row("ignore_case", boolean(), "false", "Paths that differ in letter case are one path.",
-			func(t *paths, v bool) { t.ignoreCase = v }),
-		row("ignore_trailing_slash", boolean(), "true", "`/a/` and `/a` are one path.",
-			func(t *paths, v bool) { t.ignoreTrailingSlash = v }),
-	},
+var defaultPaths paths
+
+var pathsTable = newTable("paths", "Paths are always compared decoded, without query, parameters after `;`, dot segments and doubled slashes.", &defaultPaths, []*field{
+	row("ignore_case", &defaultPaths.ignoreCase, boolean(), "false", "Paths that differ in letter case are one path."),
+	row("ignore_trailing_slash", &defaultPaths.ignoreTrailingSlash, boolean(), "true", "`/a/` and `/a` are one path."),
+}, nil)
+
+// spellings are the choices about paths, among other options of sources.
+//
+//go:noinline
+func spellings() kind[source.Options] {
+	table := pathsTable.kind()
+	return kind[source.Options]{newKind(func(p *parser, v *jsontext.Value, to *source.Options) bool {
+		var t paths
+		ok := table.read(p, v, &t)
+		to.IgnoreCase, to.IgnoreTrailingSlash = t.ignoreCase, t.ignoreTrailingSlash
+		return ok
+	}).like(table.reader)}
 }
 
-// debug says who gets the debug headers.
-type debug struct {
-	when *match.Matcher
-}
+var defaultDebug *match.Matcher
 
-var debugTable = &table[debug]{
-	name: "debug",
-	doc:  "Answers to these requests also get x-sluice-limit, -mode, -redis-us and -at.",
-	fields: []field[debug]{
-		must(row("when", conditions(), "", "Conditions that all have to hold, such as a header with a secret.",
-			func(t *debug, v *match.Matcher) { t.when = v })),
-	},
-}
+var debugTable = newTable("debug", "Answers to these requests also get x-sluice-limit, -mode, -redis-us and -at.", &defaultDebug, []*field{
+	must(row("when", &defaultDebug, conditions(), "", "Conditions that all have to hold, such as a header with a secret.")),
+}, nil)

@@ -80,15 +80,15 @@ func parseRate(s string) (Rate, string) {
 //
 //go:noinline
 func rate() kind[Rate] {
-	t := Type{Name: "rate", Doc: "A number of units per window: `100/s`, `1000/day`, `5/250ms`, `20/15min`.",
-		Pattern: "^ *[0-9]+ */ *((0*[1-9][0-9]*)? *" + unitPattern() + "|1? *(months?|y|years?)) *$"}
-	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (Rate, bool) {
+	return worded("a rate", func(p *parser, v *jsontext.Value, s string, to *Rate) bool {
 		r, msg := parseRate(s)
 		if msg != "" {
-			return r, p.suggest(v, msg, likelyRate(s))
+			return p.suggest(v, msg, likelyRate(s))
 		}
-		return r, true
-	})
+		*to = r
+		return true
+	}).as(Type{Name: "rate", Doc: "A number of units per window: `100/s`, `1000/day`, `5/250ms`, `20/15min`.",
+		Pattern: "^ *[0-9]+ */ *((0*[1-9][0-9]*)? *" + unitPattern + "|1? *(months?|y|years?)) *$"})
 }
 
 // likelyRate is the rate that s was probably meant to be, or "".
@@ -116,12 +116,17 @@ const maxRates = 16
 //
 //go:noinline
 func rateList() kind[[]Rate] {
-	return mapped(oneOrList(rate()), func(p *parser, v *jsontext.Value, l []Rate) ([]Rate, bool) {
-		if len(l) > maxRates {
-			return nil, p.fail(v, "a limit has at most "+strconv.Itoa(maxRates)+" rates")
+	list := oneOrList(rate())
+	return kind[[]Rate]{newKind(func(p *parser, v *jsontext.Value, to *[]Rate) bool {
+		if !list.read(p, v, to) {
+			return false
 		}
-		return l, true
-	})
+		if len(*to) > maxRates {
+			*to = nil
+			return p.fail(v, "a limit has at most "+strconv.Itoa(maxRates)+" rates")
+		}
+		return true
+	}).like(list.reader)}
 }
 
 // anyRate is a rate, a list of rates, or where the request has its own.
@@ -129,15 +134,19 @@ func rateList() kind[[]Rate] {
 //go:noinline
 func anyRate() kind[rates] {
 	fixed := rateList()
-	return kind[rates]{
-		typ: &Type{Kind: AnyOfType, AnyOf: append([]*Type{rateFromTable.typ()}, fixed.typ.AnyOf...)},
-		parse: func(p *parser, v *jsontext.Value) (rates, bool) {
-			if v.Kind == jsontext.Object {
-				f, ok := rateFromTable.parse(p, v)
-				return rates{list: []Rate{f.Default}, from: &f}, ok
-			}
-			l, ok := fixed.parse(p, v)
-			return rates{list: l}, ok
-		},
+	k := newKind(func(p *parser, v *jsontext.Value, to *rates) bool {
+		if v.Kind != jsontext.Object {
+			return fixed.read(p, v, &to.list)
+		}
+		f := new(RateFrom)
+		if !rateFromTable.read(p, v, f) {
+			return false
+		}
+		*to = rates{list: []Rate{f.Default}, from: f}
+		return true
+	})
+	if described {
+		k.typ = &Type{Kind: AnyOfType, AnyOf: append([]*Type{rateFromTable.typ()}, fixed.typ.AnyOf...)}
 	}
+	return k
 }

@@ -18,24 +18,17 @@ type RateFrom struct {
 	named     naming
 }
 
-var rateFromTable = &table[RateFrom]{
-	name: "rate from the request",
-	doc:  "The request carries its own rate, such as a claim: a rate, or a number per the default's window.",
-	fields: []field[RateFrom]{
-		must(row("from", sources(), "", "Where the request has its rate.",
-			func(t *RateFrom, v source.Source) { t.Source = v })),
-		must(row("default", rate(), "", "The rate of requests without one, or with something else there.",
-			func(t *RateFrom, v Rate) { t.Default = v })),
-		row("max", rate(), "", "The highest rate; what is above counts as this.",
-			func(t *RateFrom, v Rate) { t.Max = v }),
-	},
-	whole: true,
-	finish: func(p *parser, _ *jsontext.Value, given func(string) *jsontext.Value, t *RateFrom) {
-		if t.Max.Params.WindowMS > 0 && faster(t.Default.Params, t.Max.Params) {
-			p.failField(given("max"), "max", "is below default", "")
-		}
-	},
-}
+var defaultRateFrom RateFrom
+
+var rateFromTable = newTable("rate from the request", "The request carries its own rate, such as a claim: a rate, or a number per the default's window.", &defaultRateFrom, []*field{
+	must(row("from", &defaultRateFrom.Source, sources(), "", "Where the request has its rate.")),
+	must(row("default", &defaultRateFrom.Default, rate(), "", "The rate of requests without one, or with something else there.")),
+	row("max", &defaultRateFrom.Max, rate(), "", "The highest rate; what is above counts as this."),
+}, func(p *parser, _ *jsontext.Value, given givenFields, t *RateFrom) {
+	if t.Max.Params.WindowMS > 0 && faster(t.Default.Params, t.Max.Params) {
+		p.failField(given("max"), "max", "is below default", "")
+	}
+}).wholeOnly()
 
 // faster reports whether a admits more per time than b.
 func faster(a, b limit.Params) bool {
@@ -112,14 +105,19 @@ func (f *RateFrom) finish(p *parser, v *jsontext.Value, d *draft) {
 }
 
 // sources is a source.
-//
-//go:noinline
 func sources() kind[source.Source] {
-	return mapped(text(Type{Name: "source"}, nil), func(p *parser, v *jsontext.Value, _ string) (source.Source, bool) {
-		s, ok := parseSource(p, v)
-		if ok {
-			s = p.bind(v, s)
-		}
-		return s, ok
-	})
+	return worded("a source", func(p *parser, v *jsontext.Value, _ string, to *source.Source) bool {
+		s, ok := boundSource(p, v)
+		*to = s
+		return ok
+	}).as(Type{Name: "source"})
+}
+
+// boundSource reads a source that may refer to the templates of its limit's path.
+func boundSource(p *parser, v *jsontext.Value) (source.Source, bool) {
+	s, ok := parseSource(p, v)
+	if ok {
+		s = p.bind(v, s)
+	}
+	return s, ok
 }

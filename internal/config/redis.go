@@ -52,59 +52,47 @@ const (
 	RedisCluster
 )
 
-var retryTable = &table[Retry]{
-	name: "retry",
-	doc:  "After a lost connection or a failover error, never after a timeout.",
-	fields: []field[Retry]{
-		row("times", integer(0, 3), "1", "How often a call is tried again.",
-			func(t *Retry, v int64) { t.Times = v }),
-		row("after", duration(0, 1000), `"50ms"`, "How long to wait before.",
-			func(t *Retry, v int64) { t.AfterUS = v * 1000 }),
-	},
-}
+var defaultRetry Retry
 
-var redisTable = &table[Redis]{
-	name: "redis",
-	doc:  "How Redis is reached.",
-	fields: []field[Redis]{
-		row("cluster", text(Type{Pattern: "^[^?\\x00-\\x20]{1,128}$"}, clusterName), `"redis_pipe"`, "The Envoy cluster that the plugin calls; with `link: http` by default `redis_tcp`, with `link: host` to be given: the service as Higress names it.",
-			func(t *Redis, v string) { t.Cluster = v }),
-		row("link", enum([]choice[Link]{{"pipe", PipeLink}, {"http", HTTPLink}, {"host", HostLink}}), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker; `http` a connection for each call, for trials; `host` the proxy's own Redis calls, which Higress has.",
-			func(t *Redis, v Link) { t.Link = v }),
-		row("topology", enum([]choice[Topology]{{"single", SingleRedis}, {"cluster", RedisCluster}}), `"single"`, "`single` is one Redis, whatever its replicas; `cluster` a Redis Cluster behind Envoy's redis_proxy: one script call per hash slot.",
-			func(t *Redis, v Topology) { t.Topology = v }),
-		row("username", text(Type{}, nil), `""`, "ACL user; empty for the default one.",
-			func(t *Redis, v string) { t.Username = v }),
-		row("password_env", text(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"}, envName), `""`, "Environment variable with the password.",
-			func(t *Redis, v string) { t.PasswordEnv = v }),
-		row("password", text(Type{}, nil), `""`, "The password itself; `password_env` keeps it out of the configuration.",
-			func(t *Redis, v string) { t.Password = v }),
-		row("db", integer(0, 65535), "0", "The database's number.",
-			func(t *Redis, v int64) { t.DB = v }),
-		row("timeout", duration(1, 10_000), `"20ms"`, "The longest wait for one attempt.",
-			func(t *Redis, v int64) { t.TimeoutUS = v * 1000 }),
-		row("retry", retryTable.kind(), "{}", "When a call is tried again.",
-			func(t *Redis, v Retry) { t.Retry = v }),
-		row("prefix", text(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}, keyPrefix), `"rl"`, "What every key in Redis begins with.",
-			func(t *Redis, v string) { t.Prefix = v }),
-	},
-	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Redis) {
-		if t.Password != "" && t.PasswordEnv != "" {
-			p.failField(given("password"), "password", "can't be given together with password_env", "")
-		}
-		if t.Username != "" && t.Password == "" && t.PasswordEnv == "" {
-			p.failField(given("username"), "username", "needs password_env or password", "")
-		}
-		if t.Topology == RedisCluster {
-			t.checkCluster(p, given)
-		}
-		t.checkLink(p, v, given)
-	},
+var retryTable = newTable("retry", "After a lost connection or a failover error, never after a timeout.", &defaultRetry, []*field{
+	row("times", &defaultRetry.Times, integer(0, 3), "1", "How often a call is tried again."),
+	row("after", &defaultRetry.AfterUS, durationUS(0, 1000), `"50ms"`, "How long to wait before."),
+}, nil)
+
+var defaultRedis Redis
+
+var redisTable = newTable("redis", "How Redis is reached.", &defaultRedis, []*field{
+	row("cluster", &defaultRedis.Cluster, text("a text", clusterName).as(Type{Pattern: "^[^?\\x00-\\x20]{1,128}$"}), `"redis_pipe"`, "The Envoy cluster that the plugin calls; with `link: http` by default `redis_tcp`, with `link: host` to be given: the service as Higress names it."),
+	row("link", &defaultRedis.Link, enum[Link]("pipe", "http", "host"), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker; `http` a connection for each call, for trials; `host` the proxy's own Redis calls, which Higress has."),
+	row("topology", &defaultRedis.Topology, enum[Topology]("single", "cluster"), `"single"`, "`single` is one Redis, whatever its replicas; `cluster` a Redis Cluster behind Envoy's redis_proxy: one script call per hash slot."),
+	row("username", &defaultRedis.Username, text("a text", nil), `""`, "ACL user; empty for the default one."),
+	row("password_env", &defaultRedis.PasswordEnv, variable(), `""`, "Environment variable with the password."),
+	row("password", &defaultRedis.Password, text("a text", nil), `""`, "The password itself; `password_env` keeps it out of the configuration."),
+	row("db", &defaultRedis.DB, integer(0, 65535), "0", "The database's number."),
+	row("timeout", &defaultRedis.TimeoutUS, durationUS(1, 10_000), `"20ms"`, "The longest wait for one attempt."),
+	row("retry", &defaultRedis.Retry, retryTable.kind(), "{}", "When a call is tried again."),
+	row("prefix", &defaultRedis.Prefix, text("a text", keyPrefix).as(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}), `"rl"`, "What every key in Redis begins with."),
+}, func(p *parser, v *jsontext.Value, given givenFields, t *Redis) {
+	if t.Password != "" && t.PasswordEnv != "" {
+		p.failField(given("password"), "password", "can't be given together with password_env", "")
+	}
+	if t.Username != "" && t.Password == "" && t.PasswordEnv == "" {
+		p.failField(given("username"), "username", "needs password_env or password", "")
+	}
+	if t.Topology == RedisCluster {
+		t.checkCluster(p, given)
+	}
+	t.checkLink(p, v, given)
+})
+
+// variable is the name of an environment variable, or "".
+func variable() kind[string] {
+	return text("a text", envName).as(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"})
 }
 
 // checkCluster reports what Envoy's redis_proxy answers by itself: it would never
 // reach Redis.
-func (t *Redis) checkCluster(p *parser, given func(string) *jsontext.Value) {
+func (t *Redis) checkCluster(p *parser, given givenFields) {
 	if t.Username != "" {
 		p.failField(given("username"), "username", "can't be used with topology: cluster, where Envoy's redis_proxy answers AUTH itself: give user and password to the cluster that it leads to, as auth_username and auth_password in its RedisProtocolOptions", "")
 	}
@@ -115,7 +103,7 @@ func (t *Redis) checkCluster(p *parser, given func(string) *jsontext.Value) {
 
 // checkLink reports what doesn't go with the link, and names the cluster that it
 // calls where the text doesn't.
-func (t *Redis) checkLink(p *parser, v *jsontext.Value, given func(string) *jsontext.Value) {
+func (t *Redis) checkLink(p *parser, v *jsontext.Value, given givenFields) {
 	named := given("cluster").Exists()
 	if t.Link != PipeLink && t.Topology == RedisCluster {
 		p.failField(given("link"), "link", "can't be used with topology: cluster, which needs the pipe through Envoy's redis_proxy", "")

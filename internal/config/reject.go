@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,51 +47,35 @@ const (
 	VarStatus                    // %STATUS%
 )
 
-var vars = []choice[Var]{
-	{"LIMIT", VarLimit}, {"RETRY_AFTER", VarRetryAfter}, {"MESSAGE", VarMessage}, {"CODE", VarCode}, {"STATUS", VarStatus},
-}
+// vars are their names in templates, in the order of the constants.
+var vars = [...]string{"%LIMIT%", "%RETRY_AFTER%", "%MESSAGE%", "%CODE%", "%STATUS%"}
 
-// rejectFields are the fields of reject, of which those of a limit have no
-// defaults of their own: what it leaves out is as the global one says.
-func rejectFields(defaults bool) []field[Reject] {
-	def := func(s string) string {
-		if defaults {
-			return s
-		}
-		return ""
-	}
-	return []field[Reject]{
-		row("status", integer(400, 599), def("429"), "The answer's status.",
-			func(t *Reject, v int64) { t.Status = uint32(v) }),
-		row("body", body(), def(`"json"`), "The body: `json`, `problem` (RFC 9457), `text`, or a template with `%LIMIT%`, `%RETRY_AFTER%`, `%MESSAGE%`, `%CODE%` and `%STATUS%`; `%%` is a percent sign.",
-			func(t *Reject, v Reject) { t.Body, t.Template = v.Body, v.Template }),
-		row("content_type", text(Type{Pattern: "^[\\x20-\\x7e]+$"}, headerValue), "", "The body's type; default what fits `body`.",
-			func(t *Reject, v string) { t.ContentType = v }),
-		row("headers", headers(), "", "Headers to add to the answer.",
-			func(t *Reject, v [][2]string) { t.Headers = v }),
+// rejectFields are the fields of reject, whose defaults are in t. Those of a limit have
+// no defaults of their own: what it leaves out is as the global one says.
+func rejectFields(t *Reject, status, shape string) []*field {
+	return []*field{
+		row("status", &t.Status, narrow[uint32](integer(400, 599)), status, "The answer's status."),
+		row("body", t, body(), shape, "The body: `json`, `problem` (RFC 9457), `text`, or a template with `%LIMIT%`, `%RETRY_AFTER%`, `%MESSAGE%`, `%CODE%` and `%STATUS%`; `%%` is a percent sign."),
+		row("content_type", &t.ContentType, printable(), "", "The body's type; default what fits `body`."),
+		row("headers", &t.Headers, headers(), "", "Headers to add to the answer."),
 	}
 }
 
-var rejectTable = &table[Reject]{
-	name:   "reject",
-	doc:    "How a rejected request is answered.",
-	fields: rejectFields(true),
-}
+var defaultReject, limitDefaultReject Reject
 
-var limitRejectTable = &table[Reject]{
-	name:   "reject",
-	doc:    "How a request is answered that this limit rejects.",
-	fields: rejectFields(false),
-}
+var rejectTable = newTable("reject", "How a rejected request is answered.", &defaultReject, rejectFields(&defaultReject, "429", `"json"`), nil)
+
+var limitRejectTable = newTable("reject", "How a request is answered that this limit rejects.", &limitDefaultReject, rejectFields(&limitDefaultReject, "", ""), nil)
 
 // limitReject is a limit's own reject: what it leaves out is as the global one.
 //
 //go:noinline
 func limitReject() kind[Reject] {
 	k := limitRejectTable.kind()
-	return kind[Reject]{typ: k.typ, parse: func(p *parser, v *jsontext.Value) (Reject, bool) {
+	return kind[Reject]{newKind(func(p *parser, v *jsontext.Value, to *Reject) bool {
 		r := p.policy.Reject
-		own, ok := k.parse(p, v)
+		var own Reject
+		ok := k.read(p, v, &own)
 		if own.Status != 0 {
 			r.Status = own.Status
 		}
@@ -104,31 +89,31 @@ func limitReject() kind[Reject] {
 		if v.Get("headers").Exists() {
 			r.Headers = own.Headers
 		}
-		return r, ok
-	}}
+		*to = r
+		return ok
+	}).like(k.reader)}
 }
 
-// body is a body's shape.
+// body is a body's shape, with its template.
 //
 //go:noinline
 func body() kind[Reject] {
-	words := []choice[Body]{{"json", BodyJSON}, {"problem", BodyProblem}, {"text", BodyText}}
-	return mapped(text(Type{Doc: "`json`, `problem`, `text` or a template."}, nil),
-		func(p *parser, v *jsontext.Value, s string) (Reject, bool) {
-			names := make([]string, len(words))
-			for i, w := range words {
-				if w.word == s {
-					return Reject{Body: w.value}, true
-				}
-				names[i] = w.word
-			}
-			// One short word is more likely a slip than a whole body.
-			if !strings.ContainsAny(s, "% \n{<") && len(s) < 12 {
-				return Reject{}, p.suggest(v, "expected "+strings.Join(names, ", ")+" or a template, not "+quote(s), nearest(s, names))
-			}
-			t, ok := template(p, v, s)
-			return Reject{Body: BodyTemplate, Template: t}, ok
-		})
+	return worded("a text", func(p *parser, v *jsontext.Value, s string, to *Reject) bool {
+		names := []string{"json", "problem", "text"} // as the constants go
+		if i := slices.Index(names, s); i >= 0 {
+			to.Body = Body(i)
+			return true
+		}
+		// One short word is more likely a slip than a whole body.
+		if !strings.ContainsAny(s, "% \n{<") && len(s) < 12 {
+			return p.suggest(v, "expected "+strings.Join(names, ", ")+" or a template, not "+quote(s), nearest(s, names))
+		}
+		t, ok := template(p, v, s)
+		if ok {
+			to.Body, to.Template = BodyTemplate, t
+		}
+		return ok
+	}).as(Type{Doc: "`json`, `problem`, `text` or a template."})
 }
 
 // maxTemplate bounds a template, bytes.
@@ -157,14 +142,8 @@ func template(p *parser, v *jsontext.Value, s string) ([]Piece, bool) {
 			plain += "%"
 			continue
 		}
-		found := Var(0)
-		names := make([]string, len(vars))
-		for i, c := range vars {
-			names[i] = "%" + c.word + "%"
-			if c.word == name {
-				found = c.value
-			}
-		}
+		names := vars[:]
+		found := Var(slices.Index(names, "%"+name+"%") + 1)
 		if found == 0 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
 			return nil, p.fail(v, "a % in a template is written %%")
 		}
@@ -190,50 +169,56 @@ const maxHeaders = 32
 //
 //go:noinline
 func headers() kind[[][2]string] {
-	return kind[[][2]string]{
-		typ: &Type{Kind: MapType, Keys: "header name", Items: &Type{Kind: TextType}},
-		parse: func(p *parser, v *jsontext.Value) ([][2]string, bool) {
-			if v.Kind != jsontext.Object {
-				return nil, p.want(v, "an object of headers")
+	return newKind(func(p *parser, v *jsontext.Value, to *[][2]string) bool {
+		if v.Kind != jsontext.Object {
+			return p.want(v, "an object of headers")
+		}
+		before := p.failures()
+		var out [][2]string
+		c := v.Items()
+		for c.Next() {
+			k, val := &c.Key, &c.Item
+			if len(out) == maxHeaders {
+				p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
+				break
 			}
-			before := p.failures()
-			var out [][2]string
-			c := v.Items()
-			for c.Next() {
-				k, val := &c.Key, &c.Item
-				if len(out) == maxHeaders {
-					p.fail(v, "at most "+strconv.Itoa(maxHeaders)+" headers can be added")
-					break
-				}
-				p.in(k.Text())
-				name := strings.ToLower(k.Text())
-				switch {
-				case !source.Token(name):
-					p.fail(k, quote(k.Text())+" is not a header name")
-				case reserved[name]:
-					p.fail(k, "this header is written by the plugin or the proxy")
-				case val.Kind != jsontext.String:
-					p.want(val, "a text")
-				case headerValue(val.Text()) != "":
-					p.fail(val, headerValue(val.Text()))
-				}
-				for _, h := range out {
-					if h[0] == name {
-						p.fail(k, "given twice")
-					}
-				}
-				out = append(out, [2]string{name, val.Text()})
-				p.out()
+			p.in(k.Text())
+			name := strings.ToLower(k.Text())
+			switch {
+			case !source.Token(name):
+				p.fail(k, quote(k.Text())+" is not a header name")
+			case reserved[name]:
+				p.fail(k, "this header is written by the plugin or the proxy")
+			case val.Kind != jsontext.String:
+				p.want(val, "a text")
+			case headerValue(val.Text()) != "":
+				p.fail(val, headerValue(val.Text()))
 			}
-			return out, p.failures() == before
-		},
-	}
+			for _, h := range out {
+				if h[0] == name {
+					p.fail(k, "given twice")
+				}
+			}
+			out = append(out, [2]string{name, val.Text()})
+			p.out()
+		}
+		if p.failures() > before {
+			return false
+		}
+		*to = out
+		return true
+	}).as(Type{Kind: MapType, Keys: "header name", Items: &Type{Kind: TextType}})
 }
 
 // reserved are headers of an answer that have their own fields, or none.
 var reserved = map[string]bool{
 	"content-type": true, "content-length": true, "transfer-encoding": true, "connection": true, "retry-after": true,
 	"ratelimit": true, "ratelimit-policy": true, "x-ratelimit-limit": true, "x-ratelimit-remaining": true, "x-ratelimit-reset": true,
+}
+
+// printable is a header's value.
+func printable() kind[string] {
+	return text("a text", headerValue).as(Type{Pattern: "^[\\x20-\\x7e]+$"})
 }
 
 func headerValue(s string) string {

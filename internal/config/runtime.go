@@ -156,7 +156,7 @@ func (r *RunTime) Max(l *Limit, n int64) ([]Rate, error) {
 		return nil, errors.New("a " + l.Algorithm.Name + " limit takes rate, not max")
 	}
 	rate := l.Rates[0]
-	rate.Params.Limit, rate.Text = n, optionMax+" "+strconv.FormatInt(n, 10)
+	rate.Params.Limit, rate.Text = n, "max "+strconv.FormatInt(n, 10)
 	if err := l.Algorithm.Check(&rate.Params); err != nil {
 		return nil, err
 	}

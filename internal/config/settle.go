@@ -21,7 +21,7 @@ type Settle struct {
 
 // Outcomes is a set of ways in which a request can end.
 type Outcomes struct {
-	status [8]uint64 // bits of the statuses 100 to 599
+	status statusSet
 	// NoAnswer: the upstream gave no answer; the proxy answered itself, or the
 	// client left before headers.
 	NoAnswer bool
@@ -33,10 +33,13 @@ func (o *Outcomes) HasStatus(code int) bool {
 	return i >= 0 && i < 500 && o.status[i/64]>>(i%64)&1 != 0
 }
 
-func (o *Outcomes) add(from, to int) {
+// statusSet has a bit for each of the statuses 100 to 599.
+type statusSet [8]uint64
+
+func (s *statusSet) add(from, to int) {
 	for code := from; code <= to; code++ {
 		i := code - 100
-		o.status[i/64] |= 1 << (i % 64)
+		s[i/64] |= 1 << (i % 64)
 	}
 }
 
@@ -61,112 +64,104 @@ const (
 	SettleMetadata                   // dynamic metadata at the end of the request
 )
 
-var settleTable = &table[Settle]{
-	name: "settle",
-	doc:  "How the charge is corrected after the answer.",
-	fields: []field[Settle]{
-		row("charge_on", outcomes(), "", "Only requests that end so are charged; all others are refunded.",
-			func(t *Settle, v *Outcomes) { t.ChargeOn = v }),
-		row("refund_on", outcomes(), "", "Requests that end so are refunded.",
-			func(t *Settle, v *Outcomes) { t.RefundOn = v }),
-		row("cost", settleCost(), "", "What the request turns out to have cost: `response_header:NAME`, `response_trailer:NAME`, `response_json:PATH`, `response_bytes` or `metadata:NS.KEY`.",
-			func(t *Settle, v *SettleCost) { t.Cost = v }),
-	},
-	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Settle) {
-		if given("charge_on").Exists() && given("refund_on").Exists() {
-			p.failField(given("refund_on"), "refund_on", "can't be given together with charge_on", "")
-		}
-		if !given("charge_on").Exists() && !given("refund_on").Exists() && !given("cost").Exists() {
-			p.fail(v, "needs charge_on, refund_on or cost")
-		}
-	},
-}
+var defaultSettle Settle
 
-var outcomesTable = &table[Outcomes]{
-	name: "outcomes",
-	doc:  "Ways in which a request ends.",
-	fields: []field[Outcomes]{
-		row("status", oneOrList(statusRange()), "", "The upstream's statuses: `401`, `5xx`.",
-			func(t *Outcomes, v [][2]int) {
-				for _, r := range v {
-					t.add(r[0], r[1])
-				}
-			}),
-		row("no_answer", boolean(), "false", "The upstream gave no answer: Envoy answered itself, or the client left before headers.",
-			func(t *Outcomes, v bool) { t.NoAnswer = v }),
-	},
-	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Outcomes) {
-		if !given("status").Exists() && !t.NoAnswer {
-			p.fail(v, "needs status or no_answer")
-		}
-	},
-}
+var settleTable = newTable("settle", "How the charge is corrected after the answer.", &defaultSettle, []*field{
+	row("charge_on", &defaultSettle.ChargeOn, pointer(outcomesTable.kind()), "", "Only requests that end so are charged; all others are refunded."),
+	row("refund_on", &defaultSettle.RefundOn, pointer(outcomesTable.kind()), "", "Requests that end so are refunded."),
+	row("cost", &defaultSettle.Cost, pointer(settleCost()), "", "What the request turns out to have cost: `response_header:NAME`, `response_trailer:NAME`, `response_json:PATH`, `response_bytes` or `metadata:NS.KEY`."),
+}, func(p *parser, v *jsontext.Value, given givenFields, _ *Settle) {
+	if given("charge_on").Exists() && given("refund_on").Exists() {
+		p.failField(given("refund_on"), "refund_on", "can't be given together with charge_on", "")
+	}
+	if !given("charge_on").Exists() && !given("refund_on").Exists() && !given("cost").Exists() {
+		p.fail(v, "needs charge_on, refund_on or cost")
+	}
+})
 
-//go:noinline
-func outcomes() kind[*Outcomes] {
-	return mapped(outcomesTable.kind(), func(_ *parser, _ *jsontext.Value, o Outcomes) (*Outcomes, bool) { return &o, true })
-}
+var defaultOutcomes Outcomes
 
-// statusRange is a status or a class of them.
+var outcomesTable = newTable("outcomes", "Ways in which a request ends.", &defaultOutcomes, []*field{
+	row("status", &defaultOutcomes.status, statuses(), "", "The upstream's statuses: `401`, `5xx`."),
+	row("no_answer", &defaultOutcomes.NoAnswer, boolean(), "false", "The upstream gave no answer: Envoy answered itself, or the client left before headers."),
+}, func(p *parser, v *jsontext.Value, given givenFields, t *Outcomes) {
+	if !given("status").Exists() && !t.NoAnswer {
+		p.fail(v, "needs status or no_answer")
+	}
+})
+
+// statuses is a status, a class of them, or a list of those.
 //
 //go:noinline
-func statusRange() kind[[2]int] {
-	number := &Type{Kind: IntegerType, Min: 100, Max: 599}
-	class := &Type{Kind: TextType, Pattern: "^[1-5]([0-9][0-9]|xx)$"}
-	return kind[[2]int]{
-		typ: &Type{Kind: AnyOfType, AnyOf: []*Type{number, class}},
-		parse: func(p *parser, v *jsontext.Value) ([2]int, bool) {
-			s := v.Text()
-			if n, ok := v.Whole(); ok {
-				s = strconv.FormatInt(n, 10)
-			}
-			if len(s) == 3 && s[0] >= '1' && s[0] <= '5' {
-				if s[1:] == "xx" {
-					n := int(s[0]-'0') * 100
-					return [2]int{n, n + 99}, true
-				}
-				if n, err := strconv.Atoi(s); err == nil {
-					return [2]int{n, n}, true
-				}
-			}
-			return [2]int{}, p.fail(v, "expected a status such as 401 or a class such as 5xx")
-		},
+func statuses() kind[statusSet] {
+	list := oneOrList(newKind(parseStatus).as(Type{Kind: AnyOfType, AnyOf: []*Type{
+		{Kind: IntegerType, Min: 100, Max: 599}, {Kind: TextType, Pattern: "^[1-5]([0-9][0-9]|xx)$"}}}))
+	return kind[statusSet]{newKind(func(p *parser, v *jsontext.Value, to *statusSet) bool {
+		var all [][2]int
+		ok := list.read(p, v, &all)
+		for _, r := range all {
+			to.add(r[0], r[1])
+		}
+		return ok
+	}).like(list.reader)}
+}
+
+// parseStatus reads a status or a class of them: the first and the last.
+func parseStatus(p *parser, v *jsontext.Value, to *[2]int) bool {
+	s := v.Text()
+	if n, ok := v.Whole(); ok {
+		s = strconv.FormatInt(n, 10)
 	}
+	if len(s) == 3 && s[0] >= '1' && s[0] <= '5' {
+		if s[1:] == "xx" {
+			n := int(s[0]-'0') * 100
+			*to = [2]int{n, n + 99}
+			return true
+		}
+		if n, err := strconv.Atoi(s); err == nil {
+			*to = [2]int{n, n}
+			return true
+		}
+	}
+	return p.fail(v, "expected a status such as 401 or a class such as 5xx")
 }
 
 // settleCost is where a true cost is found.
 //
 //go:noinline
-func settleCost() kind[*SettleCost] {
+func settleCost() kind[SettleCost] {
 	const form = "expected response_header:NAME, response_trailer:NAME, response_json:PATH, response_bytes or metadata:NS.KEY"
-	t := Type{Pattern: "^(response_header:.+|response_trailer:.+|response_json:.+|response_bytes|metadata:.+)$"}
-	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (*SettleCost, bool) {
+	return worded("a text", func(p *parser, v *jsontext.Value, s string, to *SettleCost) bool {
 		name, arg, _ := strings.Cut(s, ":")
 		switch name {
 		case "response_bytes":
 			if s == name {
-				return &SettleCost{From: SettleBytes}, true
+				to.From = SettleBytes
+				return true
 			}
 		case "response_header", "response_trailer":
 			if !source.Token(arg) {
-				return nil, p.fail(v, quote(arg)+" is not a header name")
+				return p.fail(v, quote(arg)+" is not a header name")
 			}
-			c := &SettleCost{From: SettleHeader, Name: strings.ToLower(arg)}
+			to.From, to.Name = SettleHeader, strings.ToLower(arg)
 			if name == "response_trailer" {
-				c.From = SettleTrailer
+				to.From = SettleTrailer
 			}
-			return c, true
+			return true
 		case "response_json":
 			if !jsonPath(arg) {
-				return nil, p.fail(v, "a path into JSON is names and numbers with dots, such as usage.total_tokens")
+				return p.fail(v, "a path into JSON is names and numbers with dots, such as usage.total_tokens")
 			}
-			return &SettleCost{From: SettleJSON, Name: arg}, true
+			to.From, to.Name = SettleJSON, arg
+			return true
 		case "metadata":
-			src, ok := parseSource(p, v)
-			return &SettleCost{From: SettleMetadata, Source: src}, ok
+			var ok bool
+			to.From = SettleMetadata
+			to.Source, ok = parseSource(p, v)
+			return ok
 		}
-		return nil, p.fail(v, form)
-	})
+		return p.fail(v, form)
+	}).as(Type{Pattern: "^(response_header:.+|response_trailer:.+|response_json:.+|response_bytes|metadata:.+)$"})
 }
 
 // jsonPath reports whether s is names and list positions with dots between, which

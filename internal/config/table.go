@@ -7,115 +7,139 @@ import (
 	"sluice/internal/jsontext"
 )
 
-// kind is a type that fields can have: how it is read, and how it is described.
-// What makes kinds isn't inlined: that would compile the parse function once more
-// for each field.
-type kind[V any] struct {
-	typ   *Type
-	parse func(p *parser, v *jsontext.Value) (V, bool)
+// kind is how the values of a V are read, and how they are described. That they are a
+// V is known where kinds and tables are written, and forgotten behind that, so that
+// the compiler makes what reads them once and not once for each V.
+//
+// What makes kinds isn't inlined where it has a function in it: that would be compiled
+// once more for each field.
+type kind[V any] struct{ *reader }
+
+// reader is a kind, its V forgotten.
+type reader struct {
+	typ *Type // nil in the plugin
+	// parse reads v into the V that to points to, and returns true. When something is
+	// wrong it reports that, and leaves a V that can be used.
+	parse func(p *parser, v *jsontext.Value, to unsafe.Pointer) bool
 }
 
-// field is one row of the table of a T. It is the only place where the field is
-// declared: parsing, schema and reference all come from it.
-type field[T any] struct{ row anyField }
+// newKind is the kind that parse reads.
+func newKind[V any](parse func(p *parser, v *jsontext.Value, to *V) bool) kind[V] {
+	// A pointer is passed like any other.
+	return kind[V]{newReader(*(*func(*parser, *jsontext.Value, unsafe.Pointer) bool)(unsafe.Pointer(&parse)))}
+}
 
-// anyField is a field of some table. What a table fills is known where it is
-// written, and forgotten here, so that the compiler makes what reads tables once
-// and not once for each.
-type anyField struct {
+//go:noinline
+func newReader(parse func(p *parser, v *jsontext.Value, to unsafe.Pointer) bool) *reader {
+	return &reader{parse: parse}
+}
+
+// read is parse.
+func (k kind[V]) read(p *parser, v *jsontext.Value, to *V) bool {
+	return k.parse(p, v, unsafe.Pointer(to))
+}
+
+// as describes a kind.
+func (k kind[V]) as(t Type) kind[V] {
+	if described {
+		k.typ = &t
+	}
+	return k
+}
+
+// field is one row of a table. It is the only place where the field is declared:
+// parsing, schema and reference all come from it.
+type field struct {
 	info Field
-	// set reads v into the T that t points to.
-	set func(p *parser, v *jsontext.Value, t unsafe.Pointer)
+	// at is where the field's default is; its value is at the same place of another
+	// struct.
+	at unsafe.Pointer
+	*reader
 	// soon marks a field of the language that the engine doesn't know yet.
 	soon bool
 }
 
-// row makes a field. def is the default as JSON, or "" for none.
-func row[T, V any](name string, k kind[V], def, doc string, set func(t *T, v V)) field[T] {
-	if !described {
-		doc = ""
+// row makes a field. at is its place in its table's defaults; def is the default as
+// JSON, or "" for none.
+func row[V any](name string, at *V, k kind[V], def, doc string) *field {
+	f := newField(name, unsafe.Pointer(at), k.reader, def)
+	if described {
+		f.info.Doc, f.info.Type = doc, k.typ
 	}
-	// A pointer is passed like any other.
-	return field[T]{newField(name, k, def, doc, *(*func(unsafe.Pointer, V))(unsafe.Pointer(&set)))}
-}
-
-//go:noinline
-func newField[V any](name string, k kind[V], def, doc string, set func(t unsafe.Pointer, v V)) anyField {
-	return anyField{
-		info: Field{Name: name, Type: k.typ, Default: def, Doc: doc},
-		set: func(p *parser, v *jsontext.Value, t unsafe.Pointer) {
-			if x, ok := k.parse(p, v); ok {
-				set(t, x)
-			}
-		},
-	}
-}
-
-// must marks a field that has to be given.
-func must[T any](f field[T]) field[T] {
-	f.row.info.Required = true
 	return f
 }
 
-// table is an object type: its fields in the order in which they are read,
-// whatever their order in the text.
+//go:noinline
+func newField(name string, at unsafe.Pointer, r *reader, def string) *field {
+	return &field{info: Field{Name: name, Default: def}, at: at, reader: r}
+}
+
+// must marks a field that has to be given.
+func must(f *field) *field {
+	f.info.Required = true
+	return f
+}
+
+// table is an object type: its fields in the order in which they are read, whatever
+// their order in the text.
 type table[T any] struct {
-	name   string
-	doc    string
-	fields []field[T]
-	// whole keeps finish for objects whose fields are all right.
-	whole bool
-	// finish checks what concerns several fields, after all were read. given
-	// finds a field's value in the text; it doesn't exist when absent.
-	finish func(p *parser, v *jsontext.Value, given func(name string) *jsontext.Value, t *T)
-
-	ready    sync.Once
-	defaults T
+	object
+	defaults *T
 }
 
-// anyTable is a table, what it fills forgotten.
-type anyTable struct {
-	name, doc string
-	fields    []anyField
-	whole     bool
-	finish    func(p *parser, v *jsontext.Value, given func(name string) *jsontext.Value, t unsafe.Pointer)
-}
+// givenFields finds a field's value in the text of an object; it doesn't exist when
+// absent.
+type givenFields = func(name string) *jsontext.Value
 
-func (o *table[T]) any() *anyTable {
-	return &anyTable{
-		o.name, o.doc,
-		// A field[T] is an anyField and nothing else.
-		unsafe.Slice((*anyField)(unsafe.Pointer(unsafe.SliceData(o.fields))), len(o.fields)),
-		o.whole,
-		*(*func(*parser, *jsontext.Value, func(string) *jsontext.Value, unsafe.Pointer))(unsafe.Pointer(&o.finish)),
+// newTable makes a table of a T. defaults is an empty one, which takes the defaults
+// of fields. What they point to is shared, and never written to. finish, which may be
+// nil, checks what concerns several fields, after all were read.
+func newTable[T any](name, doc string, defaults *T, fields []*field, finish func(p *parser, v *jsontext.Value, given givenFields, t *T)) *table[T] {
+	o := &table[T]{defaults: defaults}
+	o.start, o.fields = unsafe.Pointer(defaults), fields
+	o.finish = *(*func(*parser, *jsontext.Value, givenFields, unsafe.Pointer))(unsafe.Pointer(&finish))
+	if described {
+		o.name, o.doc = name, doc
 	}
+	return o
 }
 
-// parse reads an object. It reports all that is wrong and returns false when
-// something was.
-func (o *table[T]) parse(p *parser, v *jsontext.Value) (T, bool) {
-	var t T
-	ok := o.parseInto(p, v, &t)
-	return t, ok
+// wholeOnly keeps finish for objects whose fields are all right.
+func (o *table[T]) wholeOnly() *table[T] {
+	o.whole = true
+	return o
 }
 
-// parseInto is parse into a place that fields can see while later ones are
-// read. What the defaults of fields point to is shared, and never written to.
-func (o *table[T]) parseInto(p *parser, v *jsontext.Value, t *T) bool {
-	a := o.any()
-	a.setDefaults(&o.ready, unsafe.Pointer(&o.defaults))
-	*t = o.defaults
-	return a.parse(p, v, unsafe.Pointer(t))
+// read reads an object. It reports all that is wrong and returns false when something
+// was; to is as without fields then. Meanwhile later fields see in it what earlier
+// ones read.
+//
+//go:noinline
+func (o *table[T]) read(p *parser, v *jsontext.Value, to *T) bool {
+	o.ready.Do(o.setDefaults)
+	*to = *o.defaults
+	ok := o.fill(p, v, unsafe.Pointer(to))
+	if !ok {
+		*to = *o.defaults
+	}
+	return ok
 }
 
 // kind is the table as a field's type.
 func (o *table[T]) kind() kind[T] {
-	return kind[T]{typ: o.typ(), parse: o.parse}
+	k := newKind(o.read)
+	if described {
+		k.typ = o.typ()
+	}
+	return k
 }
 
-func (o *table[T]) typ() *Type {
-	if !described {
-		return nil
-	}
-	return o.any().typ()
+// object is a table, what it fills forgotten.
+type object struct {
+	name, doc string // "" in the plugin
+	fields    []*field
+	whole     bool
+	finish    func(p *parser, v *jsontext.Value, given givenFields, t unsafe.Pointer)
+	start     unsafe.Pointer // of the defaults
+	ready     sync.Once
 }

@@ -13,29 +13,23 @@ type Tag struct {
 	Value  string
 }
 
-var tagTable = &table[Tag]{
-	name: "tag",
-	doc:  "Marks requests instead of rejecting them; a caller's own header of that name is removed.",
-	fields: []field[Tag]{
-		must(row("header", headerName(), "", "The header that is set.",
-			func(t *Tag, v string) { t.Header = v })),
-		row("value", text(Type{Pattern: "^[\\x20-\\x7e]+$"}, headerValue), `"1"`, "Its value.",
-			func(t *Tag, v string) { t.Value = v }),
-	},
-	finish: func(p *parser, v *jsontext.Value, given func(string) *jsontext.Value, t *Tag) {
-		switch t.Header {
-		case "host", "content-length", "transfer-encoding", "connection", "upgrade", "te":
-			p.failField(given("header"), "header", "this header has a meaning of its own", "")
-		}
-	},
-}
+var defaultTag Tag
+
+var tagTable = newTable("tag", "Marks requests instead of rejecting them; a caller's own header of that name is removed.", &defaultTag, []*field{
+	must(row("header", &defaultTag.Header, headerName(), "", "The header that is set.")),
+	row("value", &defaultTag.Value, printable(), `"1"`, "Its value."),
+}, func(p *parser, _ *jsontext.Value, given givenFields, t *Tag) {
+	switch t.Header {
+	case "host", "content-length", "transfer-encoding", "connection", "upgrade", "te":
+		p.failField(given("header"), "header", "this header has a meaning of its own", "")
+	}
+})
 
 // percent is a share of keys, in hundredths of a percent.
 //
 //go:noinline
 func percent() kind[int64] {
-	t := Type{Name: "percentage", Doc: "`25%`, at most two decimals.", Pattern: "^[0-9]{1,3}(\\.[0-9]{1,2})?%$"}
-	return mapped(text(t, nil), func(p *parser, v *jsontext.Value, s string) (int64, bool) {
+	return worded("a percentage", func(p *parser, v *jsontext.Value, s string, to *int64) bool {
 		n, ok := strings.CutSuffix(s, "%")
 		whole, frac, _ := strings.Cut(n, ".")
 		w, err := strconv.ParseUint(whole, 10, 8)
@@ -48,8 +42,9 @@ func percent() kind[int64] {
 		}
 		sum := w*100 + f
 		if !ok || err != nil || ferr != nil || len(frac) > 2 || strings.HasSuffix(n, ".") || sum > 10_000 {
-			return 0, p.fail(v, quote(s)+" is not a percentage from 0% to 100%, such as 25%")
+			return p.fail(v, quote(s)+" is not a percentage from 0% to 100%, such as 25%")
 		}
-		return int64(sum), true
-	})
+		*to = int64(sum)
+		return true
+	}).as(Type{Name: "percentage", Doc: "`25%`, at most two decimals.", Pattern: "^[0-9]{1,3}(\\.[0-9]{1,2})?%$"})
 }
