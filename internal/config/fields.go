@@ -9,7 +9,7 @@ import (
 
 // place is where a field's value is in the struct that t points to.
 func (o *object) place(f *field, t unsafe.Pointer) unsafe.Pointer {
-	return unsafe.Add(t, uintptr(f.at)-uintptr(o.start))
+	return unsafe.Add(t, uintptr(f.at)-uintptr(o.defaults))
 }
 
 // setDefaults sets the defaults of a table's fields.
@@ -24,6 +24,17 @@ func (o *object) setDefaults() {
 	if p.total > 0 {
 		panic("config: " + o.name + ": a default that isn't allowed: " + p.errs.Error())
 	}
+}
+
+// read is table's.
+func (o *object) read(p *parser, v *jsontext.Value, to unsafe.Pointer) bool {
+	o.ready.Do(o.setDefaults)
+	o.set(to, o.defaults)
+	ok := o.fill(p, v, to)
+	if !ok {
+		o.set(to, o.defaults)
+	}
+	return ok
 }
 
 // fill reads an object into what t points to, which has its defaults. It reports all

@@ -250,31 +250,39 @@ func (l *Limit) eachRate(f func(r *Rate)) {
 	}
 }
 
-// algorithmNames lists the names of all algorithms.
-func algorithmNames() []string {
-	var names []string
-	for _, a := range limit.Algorithms() {
-		if !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
-		}
+// algorithmName is the name of an algorithm. It is looked up later, with the storage.
+func algorithmName() kind[string] {
+	k := text("a text", nil)
+	if described {
+		k.typ = &Type{Enum: names(func(a *limit.Algorithm) string { return a.Name })}
 	}
-	return names
+	return k
 }
 
-// storageNames lists the names of all storages.
-func storageNames() []string {
-	var names []string
+// storageName is the name of a storage.
+func storageName() kind[string] {
+	k := text("a text", nil)
+	if described {
+		k.typ = &Type{Enum: names(func(a *limit.Algorithm) string { return a.Storage })}
+	}
+	return k
+}
+
+// names lists what all algorithms have for a name, but "", each once.
+//
+//go:noinline
+func names(name func(a *limit.Algorithm) string) []string {
+	var all []string
 	for _, a := range limit.Algorithms() {
-		if a.Storage != "" && !slices.Contains(names, a.Storage) {
-			names = append(names, a.Storage)
+		if n := name(a); n != "" && !slices.Contains(all, n) {
+			all = append(all, n)
 		}
 	}
-	return names
+	return all
 }
 
 // findAlgorithm looks up what algorithm and storage name.
 func findAlgorithm(p *parser, given givenFields, d *draft) *limit.Algorithm {
-	names := algorithmNames()
 	var storages []string
 	var first *limit.Algorithm
 	for _, a := range limit.Algorithms() {
@@ -294,6 +302,7 @@ func findAlgorithm(p *parser, given givenFields, d *draft) *limit.Algorithm {
 	}
 	switch {
 	case first == nil:
+		names := names(func(a *limit.Algorithm) string { return a.Name })
 		p.failField(given("algorithm"), "algorithm", "expected "+listed(names)+", not "+quote(d.algorithm), nearest(d.algorithm, names))
 	case d.storage == "":
 		return first

@@ -221,48 +221,61 @@ func (p *Policy) EachRate(f func(l *Limit, r *Rate)) {
 
 // attributes collects what the policy's sources ask the proxy for.
 func (p *Policy) attributes() []string {
-	seen := map[string]bool{}
-	add := func(s source.Source) {
-		if a, ok := s.(source.Attributed); ok {
-			for _, path := range a.Attributes(&p.Source) {
-				seen[path] = true
-			}
-		}
-	}
-	matcher := func(m *match.Matcher) {
-		for _, c := range m.Conditions() {
-			add(c.Source())
-		}
-	}
-	matchers := func(list []*match.Matcher) {
-		for _, m := range list {
-			matcher(m)
-		}
-	}
-	matcher(p.Debug)
-	matchers(p.Except)
+	c := collector{of: &p.Source, seen: map[string]bool{}}
+	c.matchers(p.Debug)
+	c.matchers(p.Except...)
 	for _, l := range p.Limits {
-		matcher(l.Match)
-		matchers(l.Except)
-		add(l.Cost.Source)
+		c.matchers(l.Match)
+		c.matchers(l.Except...)
+		c.source(l.Cost.Source)
 		if l.RateFrom != nil {
-			add(l.RateFrom.Source)
+			c.source(l.RateFrom.Source)
 		}
 		for i := range l.Overrides {
-			matcher(l.Overrides[i].When)
+			c.matchers(l.Overrides[i].When)
 		}
-		for _, part := range slices.Concat(l.Key.Parts(), l.HashTag.Parts()) {
-			for _, s := range part {
-				add(s)
-			}
-		}
+		c.key(l.Key)
+		c.key(l.HashTag)
 	}
-	out := make([]string, 0, len(seen))
-	for path := range seen {
+	out := make([]string, 0, len(c.seen))
+	for path := range c.seen {
 		out = append(out, path)
 	}
 	sort.Stable(sort.StringSlice(out))
 	return out
+}
+
+// collector collects attributes. Its methods aren't inlined: there are many calls.
+type collector struct {
+	of   *source.Options
+	seen map[string]bool
+}
+
+//go:noinline
+func (c *collector) source(s source.Source) {
+	if a, ok := s.(source.Attributed); ok {
+		for _, path := range a.Attributes(c.of) {
+			c.seen[path] = true
+		}
+	}
+}
+
+//go:noinline
+func (c *collector) matchers(list ...*match.Matcher) {
+	for _, m := range list {
+		for _, condition := range m.Conditions() {
+			c.source(condition.Source())
+		}
+	}
+}
+
+//go:noinline
+func (c *collector) key(k *key.Key) {
+	for _, part := range k.Parts() {
+		for _, s := range part {
+			c.source(s)
+		}
+	}
 }
 
 // paths are the choices about paths.

@@ -81,31 +81,44 @@ func must(f *field) *field {
 }
 
 // table is an object type: its fields in the order in which they are read, whatever
-// their order in the text.
-type table[T any] struct {
-	object
-	defaults *T
+// their order in the text. It fills a T.
+type table[T any] struct{ *object }
+
+// object is a table, its T forgotten.
+type object struct {
+	name, doc string // "" in the plugin
+	fields    []*field
+	whole     bool
+	finish    func(p *parser, v *jsontext.Value, given givenFields, t unsafe.Pointer)
+	defaults  unsafe.Pointer
+	set       func(to, from unsafe.Pointer) // copies a T
+	ready     sync.Once
 }
 
 // givenFields finds a field's value in the text of an object; it doesn't exist when
 // absent.
 type givenFields = func(name string) *jsontext.Value
 
-// newTable makes a table of a T. defaults is an empty one, which takes the defaults
-// of fields. What they point to is shared, and never written to. finish, which may be
-// nil, checks what concerns several fields, after all were read.
-func newTable[T any](name, doc string, defaults *T, fields []*field, finish func(p *parser, v *jsontext.Value, given givenFields, t *T)) *table[T] {
-	o := &table[T]{defaults: defaults}
-	o.start, o.fields = unsafe.Pointer(defaults), fields
-	o.finish = *(*func(*parser, *jsontext.Value, givenFields, unsafe.Pointer))(unsafe.Pointer(&finish))
+// newTable makes a table. defaults is an empty T, which takes the defaults of fields.
+// What they point to is shared, and never written to. finish, which may be nil, checks
+// what concerns several fields, after all were read.
+func newTable[T any](name, doc string, defaults *T, fields []*field, finish func(p *parser, v *jsontext.Value, given givenFields, t *T)) table[T] {
+	o := newObject(unsafe.Pointer(defaults), set[T], fields, *(*func(*parser, *jsontext.Value, givenFields, unsafe.Pointer))(unsafe.Pointer(&finish)))
 	if described {
 		o.name, o.doc = name, doc
 	}
-	return o
+	return table[T]{o}
 }
 
+//go:noinline
+func newObject(defaults unsafe.Pointer, set func(to, from unsafe.Pointer), fields []*field, finish func(p *parser, v *jsontext.Value, given givenFields, t unsafe.Pointer)) *object {
+	return &object{defaults: defaults, set: set, fields: fields, finish: finish}
+}
+
+func set[T any](to, from unsafe.Pointer) { *(*T)(to) = *(*T)(from) }
+
 // wholeOnly keeps finish for objects whose fields are all right.
-func (o *table[T]) wholeOnly() *table[T] {
+func (o table[T]) wholeOnly() table[T] {
 	o.whole = true
 	return o
 }
@@ -113,33 +126,15 @@ func (o *table[T]) wholeOnly() *table[T] {
 // read reads an object. It reports all that is wrong and returns false when something
 // was; to is as without fields then. Meanwhile later fields see in it what earlier
 // ones read.
-//
-//go:noinline
-func (o *table[T]) read(p *parser, v *jsontext.Value, to *T) bool {
-	o.ready.Do(o.setDefaults)
-	*to = *o.defaults
-	ok := o.fill(p, v, unsafe.Pointer(to))
-	if !ok {
-		*to = *o.defaults
-	}
-	return ok
+func (o table[T]) read(p *parser, v *jsontext.Value, to *T) bool {
+	return o.object.read(p, v, unsafe.Pointer(to))
 }
 
 // kind is the table as a field's type.
-func (o *table[T]) kind() kind[T] {
-	k := newKind(o.read)
+func (o table[T]) kind() kind[T] {
+	k := kind[T]{newReader(o.object.read)}
 	if described {
 		k.typ = o.typ()
 	}
 	return k
-}
-
-// object is a table, what it fills forgotten.
-type object struct {
-	name, doc string // "" in the plugin
-	fields    []*field
-	whole     bool
-	finish    func(p *parser, v *jsontext.Value, given givenFields, t unsafe.Pointer)
-	start     unsafe.Pointer // of the defaults
-	ready     sync.Once
 }
