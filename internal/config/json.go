@@ -17,6 +17,9 @@ const (
 
 // scanner checks that a text is one JSON value of bounded size and depth
 // without duplicate keys, which the parser behind it takes for granted.
+//
+// Small functions that many places call aren't inlined, here and in the parser: their
+// copies are a good part of it, in every gateway's memory.
 type scanner struct {
 	s  string
 	at int
@@ -71,6 +74,7 @@ func checkJSON(text string) Errors {
 	return errs
 }
 
+//go:noinline
 func (c *scanner) fail(msg string) bool {
 	if c.err == "" {
 		c.err, c.where = "not valid JSON: "+msg, c.at
@@ -78,6 +82,7 @@ func (c *scanner) fail(msg string) bool {
 	return false
 }
 
+//go:noinline
 func (c *scanner) space() {
 	for c.at < len(c.s) {
 		switch c.s[c.at] {

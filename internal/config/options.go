@@ -195,6 +195,8 @@ func taken(option int) bool {
 }
 
 // takes reports whether an algorithm takes an option.
+//
+//go:noinline
 func takes(a *limit.Algorithm, option int) bool {
 	return slices.Contains(a.Options, options[option].name)
 }

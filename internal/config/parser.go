@@ -26,9 +26,15 @@ type step struct {
 	index int // of a list's item; -1 for a field
 }
 
-func (p *parser) in(name string)   { p.path = append(p.path, step{name: name, index: -1}) }
-func (p *parser) item(i int)       { p.path = append(p.path, step{index: i}) }
-func (p *parser) out()             { p.path = p.path[:len(p.path)-1] }
+//go:noinline
+func (p *parser) in(name string) { p.path = append(p.path, step{name: name, index: -1}) }
+
+//go:noinline
+func (p *parser) item(i int) { p.path = append(p.path, step{index: i}) }
+
+//go:noinline
+func (p *parser) out() { p.path = p.path[:len(p.path)-1] }
+
 func (p *parser) failures() int    { return p.total }
 func (p *parser) at() (out string) { return pathText(p.path) }
 
@@ -45,6 +51,8 @@ func pathText(steps []step) string {
 }
 
 // fail records an error at the place where the parser is. It returns false.
+//
+//go:noinline
 func (p *parser) fail(v *jsontext.Value, message string) bool {
 	return p.suggest(v, message, "")
 }

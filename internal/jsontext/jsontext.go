@@ -39,6 +39,8 @@ func Parse(text string) Value { return value(text, space(text, 0)) }
 func (v *Value) Exists() bool { return v.Kind != Absent }
 
 // Text is what a String stands for; "" for any other kind.
+//
+//go:noinline
 func (v *Value) Text() string {
 	if v.Kind != String {
 		return ""
@@ -64,6 +66,8 @@ func (v *Value) Get(name string) *Value {
 
 // Items returns a Cursor before the first of an Object's fields or a List's items.
 // Other kinds have none.
+//
+//go:noinline
 func (v *Value) Items() Cursor {
 	if v.Kind < List {
 		return Cursor{}
