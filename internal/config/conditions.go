@@ -77,8 +77,11 @@ func parseConditions(p *parser, v *jsontext.Value, to **match.Matcher) bool {
 	p.scope = outer
 	// Cheap conditions first; the order doesn't change the outcome.
 	sort.Stable(byEffort(all))
+	if p.failures() > before {
+		return false
+	}
 	*to = match.New(all...)
-	return p.failures() == before
+	return true
 }
 
 // limitMatch is a limit's match: the sources of its other fields can refer to

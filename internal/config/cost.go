@@ -64,19 +64,23 @@ func cost() kind[Cost] {
 		case jsontext.Number:
 			var n int64
 			ok := number.read(p, v, &n)
-			*to = Cost{Fixed: n}
+			if ok {
+				*to = Cost{Fixed: n}
+			}
 			return ok
 		case jsontext.String:
-			s := v.Text()
-			if s == "body_bytes" {
+			text := v.Text()
+			if text == "body_bytes" {
 				*to = Cost{BodyBytes: true}
 				return true
 			}
-			if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 				return p.suggest(v, "a number stands without quotes", strconv.FormatInt(n, 10))
 			}
-			s2, ok := parseSource(p, v)
-			*to = Cost{Source: s2}
+			s, ok := parseSource(p, v)
+			if ok {
+				*to = Cost{Source: s}
+			}
 			return ok
 		}
 		return p.want(v, "a number, a source or body_bytes")

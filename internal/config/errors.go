@@ -18,18 +18,14 @@ type Error struct {
 }
 
 func (e Error) Error() string {
-	var b strings.Builder
+	out := e.Message
 	if e.Path != "" {
-		b.WriteString(e.Path)
-		b.WriteString(": ")
+		out = e.Path + ": " + out
 	}
-	b.WriteString(e.Message)
 	if e.Suggestion != "" {
-		b.WriteString(" (did you mean ")
-		b.WriteString(e.Suggestion)
-		b.WriteString("?)")
+		out += " (did you mean " + e.Suggestion + "?)"
 	}
-	return b.String()
+	return out
 }
 
 // Errors are all that is wrong, in the order of their places in the text.
@@ -37,14 +33,11 @@ type Errors []Error
 
 // Error lists the errors, one a line.
 func (e Errors) Error() string {
-	var b strings.Builder
+	lines := make([]string, len(e))
 	for i := range e {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(e[i].Error())
+		lines[i] = e[i].Error()
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // maxErrors bounds how many errors one Parse reports.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -96,8 +97,9 @@ func find(fields []*field, name string) int {
 }
 
 func unknownField(p *parser, k *jsontext.Value, fields []*field) {
+	name := k.Text()
 	if p.full() {
-		p.failField(k, k.Text(), "unknown field", "")
+		p.failField(k, name, "unknown field", "")
 		return
 	}
 	names := make([]string, 0, len(fields))
@@ -106,13 +108,11 @@ func unknownField(p *parser, k *jsontext.Value, fields []*field) {
 			names = append(names, f.info.Name)
 		}
 	}
-	s := nearest(strings.ToLower(strings.ReplaceAll(k.Text(), "-", "_")), names)
-	for _, n := range names {
-		if strings.EqualFold(strings.ReplaceAll(k.Text(), "-", "_"), n) {
-			s = n
-		}
+	meant := strings.ToLower(strings.Join(strings.Split(name, "-"), "_"))
+	if !slices.Contains(names, meant) {
+		meant = nearest(meant, names)
 	}
-	p.failField(k, k.Text(), "unknown field", s)
+	p.failField(k, name, "unknown field", meant)
 }
 
 // typ describes a table.

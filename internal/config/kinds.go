@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"sluice/internal/jsontext"
@@ -49,10 +50,14 @@ func (r *reader) like(other *reader) *reader {
 
 // short cuts a text that is quoted in an error.
 func short(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:37], "") + "..."
+	if len(s) <= 40 {
+		return s
 	}
-	return s
+	n := 37
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
 }
 
 // boolean is true or false.

@@ -95,7 +95,9 @@ func rate() kind[Rate] {
 func likelyRate(s string) string {
 	fixed := s
 	for _, r := range [...][2]string{{" per ", "/"}, {"r/", "/"}, {" requests/", "/"}, {"rps", "/s"}, {"rpm", "/min"}} {
-		fixed = strings.Replace(fixed, r[0], r[1], 1)
+		if before, after, ok := strings.Cut(fixed, r[0]); ok {
+			fixed = before + r[1] + after
+		}
 	}
 	if _, msg := parseRate(fixed); fixed == s || msg != "" {
 		return ""

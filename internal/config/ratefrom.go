@@ -108,7 +108,9 @@ func (f *RateFrom) finish(p *parser, v *jsontext.Value, d *draft) {
 func sources() kind[source.Source] {
 	return worded("a source", func(p *parser, v *jsontext.Value, _ string, to *source.Source) bool {
 		s, ok := boundSource(p, v)
-		*to = s
+		if ok {
+			*to = s
+		}
 		return ok
 	}).as(Type{Name: "source"})
 }

@@ -19,7 +19,7 @@ type kind[V any] struct{ *reader }
 type reader struct {
 	typ *Type // nil in the plugin
 	// parse reads v into the V that to points to, and returns true. When something is
-	// wrong it reports that, and leaves a V that can be used.
+	// wrong it reports that, and leaves the V as it would be without a value.
 	parse func(p *parser, v *jsontext.Value, to unsafe.Pointer) bool
 }
 
@@ -51,8 +51,8 @@ func (k kind[V]) as(t Type) kind[V] {
 // parsing, schema and reference all come from it.
 type field struct {
 	info Field
-	// at is where the field's default is; its value is at the same place of another
-	// struct.
+	// at is where the field's default is. Its value is at the same place in the struct
+	// that is filled.
 	at unsafe.Pointer
 	*reader
 	// soon marks a field of the language that the engine doesn't know yet.
@@ -106,6 +106,12 @@ func newTable[T any](name, doc string, defaults *T, fields []*field, finish func
 	o := newObject(unsafe.Pointer(defaults), set[T], fields, *(*func(*parser, *jsontext.Value, givenFields, unsafe.Pointer))(unsafe.Pointer(&finish)))
 	if described {
 		o.name, o.doc = name, doc
+		// The compiler doesn't know which struct a row's place is in; tests run this.
+		for _, f := range fields {
+			if uintptr(f.at)-uintptr(o.defaults) >= unsafe.Sizeof(*defaults) {
+				panic("config: " + name + ": the place of " + f.info.Name + " is elsewhere")
+			}
+		}
 	}
 	return table[T]{o}
 }

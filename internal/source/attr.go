@@ -58,7 +58,7 @@ func parseAttr(arg string) (Source, error) {
 			return nil, errors.New("\"" + arg + "\" is not an attribute's name")
 		}
 	}
-	return attr{arg, strings.ReplaceAll(arg, ".", "\x00"), attrKinds[arg]}, nil
+	return attr{arg, strings.Join(strings.Split(arg, "."), "\x00"), attrKinds[arg]}, nil
 }
 
 func (a attr) String() string { return "attr:" + a.name }

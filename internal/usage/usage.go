@@ -66,9 +66,15 @@ func (r *Reader) keep(p []byte) {
 // spread over several lines, each is tried alone, since services that report
 // usage write an event's JSON on one.
 func (r *Reader) line() {
-	line := bytes.TrimRight(r.buf, "\r")
+	line := r.buf
+	for len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && !r.over {
-		r.look(bytes.TrimLeft(data, " "))
+		for len(data) > 0 && data[0] == ' ' {
+			data = data[1:]
+		}
+		r.look(data)
 	}
 	r.buf, r.over = r.buf[:0], false
 }
