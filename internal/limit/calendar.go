@@ -137,7 +137,7 @@ func (c *Calendar) at(day int64) int64 {
 
 // CalendarQuota counts in the hours, days, weeks, months or years of a time
 // zone. The gateway computes where they begin, and Redis's time picks one.
-var CalendarQuota = register(Algorithm{
+var CalendarQuota = &Algorithm{
 	Name:    "calendar",
 	Script:  "calendar",
 	Suffix:  "cal1",
@@ -170,4 +170,4 @@ var CalendarQuota = register(Algorithm{
 		return nil
 	},
 	Doc: "never more than N in an hour, day, week, month or year of a time zone, whatever its clocks do",
-})
+}

@@ -8,7 +8,7 @@ import (
 
 // Concurrency bounds how many units are held at once. A holder that is never
 // released counts for HoldMS.
-var Concurrency = register(Algorithm{
+var Concurrency = &Algorithm{
 	Name:    "concurrency",
 	Script:  "concurrency",
 	Suffix:  "hold1",
@@ -31,7 +31,7 @@ var Concurrency = register(Algorithm{
 		return nil
 	},
 	Doc: "never more than N in flight; a holder that crashed stops counting after max_hold",
-})
+}
 
 // Holders is the model of concurrency. Its holders have ids; Take makes one up,
 // and Give releases the youngest.

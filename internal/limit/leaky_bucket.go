@@ -5,7 +5,7 @@ import "errors"
 // LeakyBucket leaks Limit units per window, steadily. As a meter it refuses what
 // doesn't fit into Burst. As a queue (WaitMS > 0) it admits what waits no longer
 // than that, says how long, and so lets requests out one interval apart.
-var LeakyBucket = register(Algorithm{
+var LeakyBucket = &Algorithm{
 	Name:    "leaky_bucket",
 	Script:  "leaky_bucket",
 	Suffix:  "leak1",
@@ -29,4 +29,4 @@ var LeakyBucket = register(Algorithm{
 	},
 	Quota: bucketQuota,
 	Doc:   "a constant outflow; as a meter it refuses what doesn't fit, as a queue it delays requests up to max_wait and spaces them",
-})
+}

@@ -62,7 +62,7 @@ type Model interface {
 }
 
 // Algorithm describes one way of counting. Each lives in one file here and one
-// Lua file of the same name as Script, and is registered by that file.
+// Lua file of the same name as Script, and is listed in registry.
 type Algorithm struct {
 	Name    string   // as a configuration writes it: sliding_log
 	Storage string   // the storage that picks it among algorithms of one name; "" when there is only one
@@ -105,16 +105,14 @@ func Decide(m Model, now Micros, cost int64) Decision {
 	return d
 }
 
-var registry []*Algorithm
-
-// register adds an algorithm; each algorithm's file calls it once.
-func register(a Algorithm) *Algorithm {
-	registry = append(registry, &a)
-	return &a
+// registry is every algorithm, by name; of one name the default storage is first. It
+// and they are written so that they need no code to be set up.
+var registry = [...]*Algorithm{
+	CalendarQuota, Concurrency, FixedWindow, LeakyBucket, SlidingCounter, SlidingLog, SlidingLogZset, TokenBucket,
 }
 
 // Algorithms lists every algorithm, in a stable order.
-func Algorithms() []*Algorithm { return registry }
+func Algorithms() []*Algorithm { return registry[:] }
 
 // Lookup finds an algorithm by its configured name and storage.
 func Lookup(name, storage string) (*Algorithm, error) {

@@ -10,7 +10,7 @@ const (
 // SlidingCounter counts in sub-windows; the one that the window's edge cuts
 // counts by the part that is still inside. It acts as an exact window whose
 // length is right to one sub-window, WindowMS/Buckets.
-var SlidingCounter = register(Algorithm{
+var SlidingCounter = &Algorithm{
 	Name:    "sliding_counter",
 	Script:  "sliding_counter",
 	Suffix:  "sub1",
@@ -32,7 +32,7 @@ var SlidingCounter = register(Algorithm{
 		return checkRate(p)
 	},
 	Doc: "as an exact window whose length is right to one of its sub-windows; a few numbers a key",
-})
+}
 
 func buckets(p *Params) int64 {
 	if p.Buckets == 0 {

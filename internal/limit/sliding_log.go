@@ -14,7 +14,7 @@ const (
 // SlidingLog is the exact log in one small string: its stamps are rounded up to
 // the end of their tick, so that it never admits more than the limit in any
 // window, to the microsecond, and gives capacity back at most one tick late.
-var SlidingLog = register(Algorithm{
+var SlidingLog = &Algorithm{
 	Name:    "sliding_log",
 	Storage: "compact",
 	Script:  "sliding_log",
@@ -31,7 +31,7 @@ var SlidingLog = register(Algorithm{
 		return checkRate(p)
 	},
 	Doc: "never more than N in any trailing window, to the microsecond; capacity returns within 0.1 % of the window; at most 10 kB a key",
-})
+}
 
 func limitAndWindow(dst []int64, p *Params, _ Micros) []int64 {
 	return append(dst, p.Limit, p.WindowMS)

@@ -9,7 +9,7 @@ const maxExtra = 1 << 52 // what all costs above 1 in one zset log add up to
 
 // SlidingLogZset is the exact log with one sorted-set member a hit, for audit:
 // stamps are rounded up to the millisecond. It takes about 100 bytes a hit.
-var SlidingLogZset = register(Algorithm{
+var SlidingLogZset = &Algorithm{
 	Name:    "sliding_log",
 	Storage: "zset",
 	Script:  "sliding_log_zset",
@@ -27,7 +27,7 @@ var SlidingLogZset = register(Algorithm{
 		return checkRate(p)
 	},
 	Doc: "never more than N in any trailing window, to the microsecond; one readable member a hit, about 100 bytes each",
-})
+}
 
 // zsetLog is what sliding_log_zset.lua stores.
 type zsetLog struct {

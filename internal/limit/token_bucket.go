@@ -2,7 +2,7 @@ package limit
 
 // TokenBucket holds Burst tokens, full at first, and gains Limit of them per
 // window, steadily.
-var TokenBucket = register(Algorithm{
+var TokenBucket = &Algorithm{
 	Name:    "token_bucket",
 	Script:  "token_bucket",
 	Suffix:  "tok1",
@@ -15,7 +15,7 @@ var TokenBucket = register(Algorithm{
 	Check:   checkBucket,
 	Quota:   bucketQuota,
 	Doc:     "never more than burst + rate × t in any time t; a burst at once, then a steady rate",
-})
+}
 
 func bucketArgs(dst []int64, p *Params, _ Micros) []int64 {
 	c := capacity(p)
