@@ -187,7 +187,7 @@ func headers() kind[[][2]string] {
 			switch {
 			case !source.Token(name):
 				p.fail(k, quote(k.Text())+" is not a header name")
-			case reserved[name]:
+			case slices.Contains(reserved, name):
 				p.fail(k, "this header is written by the plugin or the proxy")
 			case val.Kind != jsontext.String:
 				p.want(val, "a text")
@@ -211,9 +211,9 @@ func headers() kind[[][2]string] {
 }
 
 // reserved are headers of an answer that have their own fields, or none.
-var reserved = map[string]bool{
-	"content-type": true, "content-length": true, "transfer-encoding": true, "connection": true, "retry-after": true,
-	"ratelimit": true, "ratelimit-policy": true, "x-ratelimit-limit": true, "x-ratelimit-remaining": true, "x-ratelimit-reset": true,
+var reserved = []string{
+	"content-type", "content-length", "transfer-encoding", "connection", "retry-after",
+	"ratelimit", "ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",
 }
 
 // printable is a header's value.
