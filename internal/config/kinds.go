@@ -77,12 +77,11 @@ func truth(inverse bool) kind[bool] {
 	}).as(Type{Kind: BooleanType})
 }
 
-// text is any text that check, which may be nil, has nothing against. what is what an
-// error calls one.
+// text is any text that check, which may be nil, has nothing against.
 //
 //go:noinline
-func text(what string, check func(s string) string) kind[string] {
-	return worded(what, func(p *parser, v *jsontext.Value, s string, to *string) bool {
+func text(check func(s string) string) kind[string] {
+	return worded("a text", func(p *parser, v *jsontext.Value, s string, to *string) bool {
 		if check != nil {
 			if msg := check(s); msg != "" {
 				return p.fail(v, msg)
@@ -205,7 +204,7 @@ func newList(k *items, orOne bool) *reader {
 	return newReader(func(p *parser, v *jsontext.Value, to unsafe.Pointer) bool {
 		none := (*[]unsafe.Pointer)(to) // a slice of anything is cleared alike
 		*none = nil
-		ok := false
+		var ok bool
 		if orOne && v.Kind != jsontext.List {
 			ok = k.parse(p, v, k.longer(to))
 		} else {

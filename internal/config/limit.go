@@ -104,7 +104,7 @@ var limitTable = newTable("limit", "One limit: which requests it is for, whose c
 
 // limitName is the name of a limit, or of a group of them.
 func limitName() kind[string] {
-	return text("a text", checkName).as(Type{Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"})
+	return text(checkName).as(Type{Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"})
 }
 
 func checkName(s string) string {

@@ -252,7 +252,7 @@ func (l *Limit) eachRate(f func(r *Rate)) {
 
 // algorithmName is the name of an algorithm. It is looked up later, with the storage.
 func algorithmName() kind[string] {
-	k := text("a text", nil)
+	k := text(nil)
 	if described {
 		k.typ = &Type{Enum: names(func(a *limit.Algorithm) string { return a.Name })}
 	}
@@ -261,7 +261,7 @@ func algorithmName() kind[string] {
 
 // storageName is the name of a storage.
 func storageName() kind[string] {
-	k := text("a text", nil)
+	k := text(nil)
 	if described {
 		k.typ = &Type{Enum: names(func(a *limit.Algorithm) string { return a.Storage })}
 	}

@@ -62,16 +62,16 @@ var retryTable = newTable("retry", "After a lost connection or a failover error,
 var defaultRedis Redis
 
 var redisTable = newTable("redis", "How Redis is reached.", &defaultRedis, []*field{
-	row("cluster", &defaultRedis.Cluster, text("a text", clusterName).as(Type{Pattern: "^[^?\\x00-\\x20]{1,128}$"}), `"redis_pipe"`, "The Envoy cluster that the plugin calls; with `link: http` by default `redis_tcp`, with `link: host` to be given: the service as Higress names it."),
+	row("cluster", &defaultRedis.Cluster, text(clusterName).as(Type{Pattern: "^[^?\\x00-\\x20]{1,128}$"}), `"redis_pipe"`, "The Envoy cluster that the plugin calls; with `link: http` by default `redis_tcp`, with `link: host` to be given: the service as Higress names it."),
 	row("link", &defaultRedis.Link, enum[Link]("pipe", "http", "host"), `"pipe"`, "The way to Redis: `pipe` is one persistent pipelined stream a worker; `http` a connection for each call, for trials; `host` the proxy's own Redis calls, which Higress has."),
 	row("topology", &defaultRedis.Topology, enum[Topology]("single", "cluster"), `"single"`, "`single` is one Redis, whatever its replicas; `cluster` a Redis Cluster behind Envoy's redis_proxy: one script call per hash slot."),
-	row("username", &defaultRedis.Username, text("a text", nil), `""`, "ACL user; empty for the default one."),
+	row("username", &defaultRedis.Username, text(nil), `""`, "ACL user; empty for the default one."),
 	row("password_env", &defaultRedis.PasswordEnv, variable(), `""`, "Environment variable with the password."),
-	row("password", &defaultRedis.Password, text("a text", nil), `""`, "The password itself; `password_env` keeps it out of the configuration."),
+	row("password", &defaultRedis.Password, text(nil), `""`, "The password itself; `password_env` keeps it out of the configuration."),
 	row("db", &defaultRedis.DB, integer(0, 65535), "0", "The database's number."),
 	row("timeout", &defaultRedis.TimeoutUS, durationUS(1, 10_000), `"20ms"`, "The longest wait for one attempt."),
 	row("retry", &defaultRedis.Retry, retryTable.kind(), "{}", "When a call is tried again."),
-	row("prefix", &defaultRedis.Prefix, text("a text", keyPrefix).as(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}), `"rl"`, "What every key in Redis begins with."),
+	row("prefix", &defaultRedis.Prefix, text(keyPrefix).as(Type{Pattern: "^[A-Za-z0-9._-]{1,64}$"}), `"rl"`, "What every key in Redis begins with."),
 }, func(p *parser, v *jsontext.Value, given givenFields, t *Redis) {
 	if t.Password != "" && t.PasswordEnv != "" {
 		p.failField(given("password"), "password", "can't be given together with password_env", "")
@@ -87,7 +87,7 @@ var redisTable = newTable("redis", "How Redis is reached.", &defaultRedis, []*fi
 
 // variable is the name of an environment variable, or "".
 func variable() kind[string] {
-	return text("a text", envName).as(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"})
+	return text(envName).as(Type{Pattern: "^([A-Za-z_][A-Za-z0-9_]*)?$"})
 }
 
 // checkCluster reports what Envoy's redis_proxy answers by itself: it would never

@@ -218,7 +218,7 @@ var reserved = []string{
 
 // printable is a header's value.
 func printable() kind[string] {
-	return text("a text", headerValue).as(Type{Pattern: "^[\\x20-\\x7e]+$"})
+	return text(headerValue).as(Type{Pattern: "^[\\x20-\\x7e]+$"})
 }
 
 func headerValue(s string) string {
