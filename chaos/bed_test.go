@@ -326,8 +326,7 @@ func faultyModule(t *testing.T) string {
 	t.Helper()
 	root := stacktest.Root(t)
 	out := filepath.Join(root, "build", "sluice-faults.wasm")
-	cmd := exec.Command("go", "build", "-tags", "tinygo,faults", "-buildmode=c-shared",
-		"-gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false",
+	cmd := exec.Command("go", "build", "-tags", "faults", "-buildmode=c-shared",
 		"-ldflags=-s -w", "-o", out, ".")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
