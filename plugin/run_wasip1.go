@@ -7,7 +7,6 @@ import (
 	_ "sluice/internal/goabi/body"
 	_ "sluice/internal/goabi/done"
 	"sluice/internal/goabi/httpcall"
-	_ "sluice/internal/goabi/streamlog"
 	_ "sluice/internal/goabi/trailers"
 	"sluice/internal/host"
 )

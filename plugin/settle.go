@@ -113,7 +113,7 @@ func (r *request) OnHttpStreamDone() {
 	if w.policy == nil || r.pooled {
 		return
 	}
-	defer w.recoverIn("log", nil)
+	defer w.recoverIn("done", nil)
 	switch r.phase {
 	case held:
 		r.phase = gone // what Redis still says is settled then

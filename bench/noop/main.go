@@ -8,7 +8,6 @@ import (
 	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
 	_ "sluice/internal/goabi/done"
-	_ "sluice/internal/goabi/streamlog"
 	_ "sluice/internal/goabi/trailers"
 )
 

@@ -27,7 +27,7 @@ type Plugin interface {
 	// on.
 	NewHttpContext(id uint32) Stream
 	// OnPluginDone is asked once the configuration is replaced and its last stream
-	// is gone. With false it stays until Done is called.
+	// is gone. With true nothing follows; with false it stays until Done is called.
 	OnPluginDone() bool
 }
 
@@ -112,10 +112,15 @@ func (c *Contexts) End(id uint32) {
 	}
 }
 
-// Done asks a configuration whether it may go, and ends a stream.
+// Done asks a configuration whether it may go, and forgets it then; it ends a
+// stream.
 func (c *Contexts) Done(id uint32) bool {
 	if p := c.Plugin(id); p != nil {
-		return p.OnPluginDone()
+		done := p.OnPluginDone()
+		if done {
+			c.Delete(id)
+		}
+		return done
 	}
 	c.End(id)
 	return true

@@ -17,6 +17,9 @@ func PluginOf(id uint32) Plugin { return contexts.Plugin(id) }
 // End is for the packages below: it ends a stream.
 func End(id uint32) { contexts.End(id) }
 
+// Forget is for package deleted: it forgets a context.
+func Forget(id uint32) { contexts.Delete(id) }
+
 // EndOrAsk is for package done: it ends a stream, or asks a configuration whether
 // it may go.
 func EndOrAsk(id uint32) bool { return contexts.Done(id) }
@@ -77,12 +80,6 @@ func proxyOnResponseHeaders(id, n, endOfStream uint32) (action uint32) {
 		action = uint32(s.OnHttpResponseHeaders(int(n), endOfStream != 0))
 	}
 	return action
-}
-
-//go:wasmexport proxy_on_delete
-func proxyOnDelete(id uint32) {
-	defer Recover("proxy_on_delete", id, nil)
-	contexts.Delete(id)
 }
 
 //go:wasmexport proxy_on_grpc_receive

@@ -13,9 +13,7 @@ var callbacks = []Capability{
 	{"proxy_on_grpc_receive", "replies from Redis"},
 	{"proxy_on_grpc_close", "the stream to Redis broke"},
 	{"proxy_on_http_call_response", "replies from Redis, with redis.link: http"},
-	{"proxy_on_log", "a request ended: settles, frees its slot"},
-	{"proxy_on_done", "the same, where the proxy calls no proxy_on_log"},
-	{"proxy_on_delete", "forgets a request"},
+	{"proxy_on_done", "a request ended: settles, frees its slot"},
 }
 
 // calls are what the plugin calls in the proxy.

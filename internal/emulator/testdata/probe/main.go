@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
+	_ "sluice/internal/goabi/deleted"
 	_ "sluice/internal/goabi/done"
 	"sluice/internal/goabi/grpcmetadata"
 	"sluice/internal/goabi/httpcall"
