@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,17 +41,18 @@ func TestDependencyDirections(t *testing.T) {
 		"sluice/internal/limit/zone": {"internal/limit"},
 		"sluice/internal/source":     {"internal/ipaddr"},
 		"sluice/internal/key":        {"internal/ipaddr", "internal/digest", "internal/source", "internal/limit"},
-		"sluice/internal/match":      {"internal/ipaddr", "internal/source"},
-		"sluice/internal/config":     {"internal/ipaddr", "internal/digest", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
-		"sluice/internal/engine":     {"internal/ipaddr", "internal/digest", "internal/config", "internal/override", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "redisproto", "lua"},
+		"sluice/internal/regex":      {},
+		"sluice/internal/match":      {"internal/ipaddr", "internal/regex", "internal/source"},
+		"sluice/internal/config":     {"internal/ipaddr", "internal/digest", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/regex", "internal/source"},
+		"sluice/internal/engine":     {"internal/ipaddr", "internal/digest", "internal/config", "internal/override", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/regex", "internal/slot", "internal/source", "redisproto", "lua"},
 		"sluice/internal/link":       {"redisproto"},
 		"sluice/internal/goabi":      {},
 		"sluice/internal/host":       {"internal/goabi"},
 		"sluice/plugin": {
 			"internal/config", "internal/digest", "internal/ipaddr", "internal/engine", "internal/link", "internal/host", "internal/goabi",
-			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/version", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
+			"internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/regex", "internal/slot", "internal/source", "internal/protostruct", "internal/usage", "internal/version", "internal/breaker", "internal/local", "internal/override", "redisproto", "lua",
 		},
-		"sluice/internal/rules":       {"internal/ipaddr", "internal/digest", "internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/source"},
+		"sluice/internal/rules":       {"internal/ipaddr", "internal/digest", "internal/config", "internal/key", "internal/limit", "internal/limit/zone", "internal/match", "internal/regex", "internal/source"},
 		"sluice/internal/ipaddr":      {},
 		"sluice/internal/digest":      {},
 		"sluice/internal/protostruct": {},
@@ -115,10 +117,40 @@ func TestModuleStaysSmall(t *testing.T) {
 			}
 		}
 		for _, heavy := range []string{"net/http", "encoding/json", "text/template", "html/template", "encoding/gob", "go/ast", "log/slog", "math/big",
-			"crypto/sha1", "crypto/sha256", "time/tzdata", "net/netip", "regexp",
+			"crypto/sha1", "crypto/sha256", "time/tzdata", "net/netip", "regexp", "regexp/syntax",
 			"fmt", "os", "io/fs", "embed", "runtime/debug", "path", "internal/poll", "log"} {
 			if got[heavy] {
 				t.Errorf("%s must not pull %s into the module", pkg, heavy)
+			}
+		}
+	}
+}
+
+// Package unicode's tables of categories and scripts are 65 kB, and 62 kB of code if
+// they are looked up by name: internal/regex has its own. What is here of it comes
+// with package strings anyhow.
+func TestModuleUsesLittleOfUnicode(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-tags", "tinygo,higress", "-f", "{{$d := .Dir}}{{if not .Standard}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}{{end}}", "sluice/plugin")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := regexp.MustCompile(`\bunicode\.[A-Z]\w*`)
+	files := strings.Fields(string(out))
+	if len(files) < 100 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range use.FindAllString(string(src), -1) {
+			switch name {
+			case "unicode.MaxRune", "unicode.SimpleFold", "unicode.CaseRanges":
+			default:
+				t.Errorf("%s must not use %s", file, name)
 			}
 		}
 	}
