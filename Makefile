@@ -12,11 +12,8 @@ BENCH ?= .
 # For example make bench BENCHFLAGS='-rounds 1 -rows rejecting -out -'
 BENCHFLAGS ?=
 
-# The plugin is standard Go. Its SDK has host calls without bodies, which
-# internal/goabi supplies: -tags=tinygo picks them, -complete=false allows them.
+# The plugin is standard Go.
 WASM := GOOS=wasip1 GOARCH=wasm
-WASM_FLAGS := -tags=tinygo -gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false
-COMMA := ,
 PLUGIN_PACKAGES := . ./plugin/... ./internal/goabi/... ./internal/host/...
 
 .PHONY: help
@@ -34,13 +31,13 @@ SET_VERSION := $(if $(VERSION),-X sluice/internal/version.Version=$(VERSION))
 # is; packing takes a quarter off, and the stamp is what `sluice version FILE` reads.
 .PHONY: FORCE
 build/sluice.wasm: FORCE
-	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-unpacked.wasm .
+	$(WASM) go build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-unpacked.wasm .
 	go run ./internal/wasmpack/pack build/sluice-unpacked.wasm build/sluice-unstamped.wasm
 	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-unstamped.wasm $@
 
 # For Higress, whose Redis calls any other proxy refuses.
 build/sluice-higress.wasm: FORCE
-	$(WASM) go build $(subst -tags=tinygo,-tags=tinygo$(COMMA)higress,$(WASM_FLAGS)) -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-higress-unpacked.wasm .
+	$(WASM) go build -tags=higress -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w $(SET_VERSION)' -o build/sluice-higress-unpacked.wasm .
 	go run ./internal/wasmpack/pack build/sluice-higress-unpacked.wasm build/sluice-higress-unstamped.wasm
 	go run ./internal/wasmfile/stamp $(if $(VERSION),-version $(VERSION)) build/sluice-higress-unstamped.wasm $@
 
@@ -92,7 +89,7 @@ chaos: build ## break things under load, and write what held into docs/reliabili
 
 .PHONY: size
 size: build ## say what the plugin is made of, and what memory a gateway needs for it
-	$(WASM) go build $(WASM_FLAGS) -buildmode=c-shared -trimpath -buildvcs=false -o build/sluice-names.wasm .
+	$(WASM) go build -buildmode=c-shared -trimpath -buildvcs=false -o build/sluice-names.wasm .
 	go run ./bench/size -names build/sluice-names.wasm
 
 # The oldest that can be had is the short form, for each change.
@@ -167,8 +164,8 @@ vet: build/sluice.wasm
 .PHONY: lint
 lint: $(GOLANGCI)
 	$(GOLANGCI) run ./...
-	$(WASM) GOFLAGS='$(WASM_FLAGS)' $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
-	$(WASM) GOFLAGS='$(subst -tags=tinygo,-tags=tinygo$(COMMA)higress,$(WASM_FLAGS))' $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
+	$(WASM) $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
+	$(WASM) GOFLAGS=-tags=higress $(GOLANGCI) run --tests=false --enable-only=govet,errcheck,ineffassign,staticcheck $(PLUGIN_PACKAGES)
 
 $(GOLANGCI):
 	mkdir -p $(TOOLS)/bin

@@ -150,6 +150,8 @@ func writeModules(dir string, rows []row) (map[string]string, error) {
 			code = tinywasm.Module(0)
 		case handWritten429:
 			code = tinywasm.Module(rejected)
+		case handCalls:
+			code = tinywasm.Calls()
 		case goNoop:
 			code, err = emulator.Build("sluice/bench/noop")
 		default:

@@ -70,6 +70,7 @@ const (
 	byUser      = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/min"}`
 	byUserZset  = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/min","storage":"zset"}`
 	byUserToken = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/min","algorithm":"token_bucket"}`
+	byUserOwn   = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/min","algorithm":"token_bucket","scope":"gateway"}`
 	byUserFixed = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/min","algorithm":"fixed_window"}`
 	bySecond    = `{"name":"per-user","key":"header:x-user-id","rate":"` + endless + `/s"}`
 	elsewhere   = `{"name":"per-user","match":{"path":"/api/*"},"key":"header:x-user-id","rate":"` + endless + `/min"}`

@@ -4,6 +4,7 @@ package main
 const (
 	handWritten    = "hand-written"
 	handWritten429 = "hand-written-429"
+	handCalls      = "hand-written-calls"
 	goNoop         = "go-noop"
 )
 
@@ -13,6 +14,8 @@ const (
 	rowService    = "rate-limit service"
 	rowGoNoop     = "Go module that does nothing"
 	rowNoMatch    = "sluice, no limit matches"
+	rowCalls      = "hand-written wasm, sluice's host calls"
+	rowOwn        = "sluice, decided in the gateway"
 	rowOne        = "sluice"
 	rowThree      = "sluice, three limits"
 	rowHotNone    = "no filter, 64 connections"
@@ -44,6 +47,8 @@ var tables = []table{
 			{name: "hand-written wasm", about: "the smallest wasm filter there is, which lets all through", module: handWritten, keys: manyKeys, status: admitted},
 			{name: rowGoNoop, about: "standard Go with the plugin's callbacks, all of them empty", module: goNoop, keys: manyKeys, status: admitted},
 			{name: rowNoMatch, about: "one limit, for another path", policy: elsewhere, keys: manyKeys, status: admitted, steady: true},
+			{name: rowCalls, about: "reads headers, sets 5 others and 4 access-log fields to constants, and nothing else: what Envoy takes for the default answer, whoever decides", module: handCalls, keys: manyKeys, status: admitted},
+			{name: rowOwn, about: "a token_bucket with `scope: gateway`, which asks no Redis and holds no request", policy: byUserOwn, keys: manyKeys, status: admitted},
 			{name: rowOne, about: "one limit, with the default answer: 5 headers, 4 access-log fields, metrics", policy: byUser, keys: manyKeys, status: admitted, steady: true},
 			{name: rowThree, about: "fixed_window per address, sliding_log per caller, token_bucket per endpoint, all in one call", policy: levels, keys: manyKeys, status: admitted, steady: true},
 			{name: "sluice, zset", about: "the log as one member a hit", policy: byUserZset, keys: manyKeys, status: admitted, steady: true},

@@ -14,6 +14,7 @@ import (
 
 	"sluice/chaos/faultproxy"
 	"sluice/chaos/load"
+	"sluice/chaos/pauses"
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 	"sluice/internal/stack/stacktest"
@@ -107,10 +108,11 @@ type bed struct {
 	redises  int                 // started so far
 	cluster  *stack.RedisCluster // instead of proxy and redis; nil for one Redis
 	waits    *waits
+	pauses   *pauses.Log
 }
 
 func newBed(t *testing.T) *bed {
-	b := &bed{t: t, upstream: stacktest.Upstream(t), waits: watchWaits(t)}
+	b := &bed{t: t, upstream: stacktest.Upstream(t), waits: watchWaits(t), pauses: watchPauses(t)}
 	b.upstream.SetAnswer(stack.Answer{Body: "ok"})
 	b.redis = b.newRedis("")
 	var err error
@@ -324,8 +326,7 @@ func faultyModule(t *testing.T) string {
 	t.Helper()
 	root := stacktest.Root(t)
 	out := filepath.Join(root, "build", "sluice-faults.wasm")
-	cmd := exec.Command("go", "build", "-tags", "tinygo,faults", "-buildmode=c-shared",
-		"-gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false",
+	cmd := exec.Command("go", "build", "-tags", "faults", "-buildmode=c-shared",
 		"-ldflags=-s -w", "-o", out, ".")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

@@ -44,7 +44,7 @@ var clusterScenarios = []scenario{
 
 // newClusterBed starts gateways before a Redis Cluster of three masters.
 func newClusterBed(t *testing.T) *bed {
-	b := &bed{t: t, upstream: stacktest.Upstream(t), waits: watchWaits(t), cluster: stacktest.RedisCluster(t, 3)}
+	b := &bed{t: t, upstream: stacktest.Upstream(t), waits: watchWaits(t), pauses: watchPauses(t), cluster: stacktest.RedisCluster(t, 3)}
 	b.upstream.SetAnswer(stack.Answer{Body: "ok"})
 	var nodes []string
 	for i, node := range b.cluster.Nodes {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/chaos/pauses"
 	"sluice/internal/stack"
 )
 
@@ -36,6 +37,7 @@ func rounds() int {
 }
 
 func TestMain(m *testing.M) {
+	pauses.Main()
 	flag.Parse()
 	root, err := stack.Root()
 	if err == nil {

@@ -139,7 +139,7 @@ const head = "# Reliability\n\n" +
 	"The load is open-loop, 320 requests a second at random times over kept connections, to the gateways in turn: two keys far above their limit of %d in %d ms, one with `on_error: allow` and one with `deny`, and requests with a key of their own, which show who decides. " +
 	"`redis.timeout` is %d ms, so that only a fault can use it up on a busy machine, and `retry` is once after %d ms. " +
 	"Before each fault the windows fill; after it, the load goes on until the windows that span its end have passed. Each fault is made %d times; a row shows the round that came closest to its bound, and the sums of what is counted. " +
-	"A round in which the machine had no core for a gateway or for Redis during half a timeout is made again when something came late in it; lost requests and full windows count in every round.\n\n" +
+	"A round in which the machine had no core for a gateway or for Redis during half a timeout is made again when something came late in it, and so is, once, a round in which a single thing did; lost requests and full windows count in every round.\n\n" +
 	"Each answer carries the time of its decision by Redis's clock (`x-sluice-at`). A history checker, which knows nothing of how the limiter counts, finds the trailing window that holds the most admissions. " +
 	"That time must lie between the request and its answer, so a reply that was taken for another request's would be found. By a wall clock means the same time, less what Redis's clock is known to be off.\n\n" +
 	"Admissions by `on_error: allow` are counted by themselves, as failed open: Redis didn't decide them. What the gateways' metrics say was failed open and closed must equal what callers saw.\n"
@@ -153,7 +153,7 @@ const columns = `
 - **window**: the most that Redis admitted in any window of a key, and the bound. What it forgot comes on top of the limit, and no more; in each life of its own, and in all that it didn't forget, it keeps the limit.
 - **by Redis again**: from the fault's end until the last gateway decided by Redis. The bound is the longest wait between two attempts to connect (1 s), where connections were lost, and between two probes of an open breaker (0.5 s), and 0.5 s in which each gateway gets requests. After it not one request was decided without Redis.
 - **a full key admits again**: the same for a key that is always full; its window may have to pass.
-- **held at most**: the longest that the plugin held a request, by its own clock. The bound is redis.timeout and 8 ms; where connections were lost, retry.after and redis.timeout more. While a worker waits for a core it can't notice a deadline: the time that the kernel says it did is taken off.
+- **held at most**: the longest that the plugin held a request, by its own clock. The bound is redis.timeout and 8 ms; where connections were lost, retry.after and redis.timeout more. While a worker waits for a core it can't notice a deadline: the time that the kernel says it did is taken off, and so is what the machine's host took from a core when the deadline came, which a thread of the highest priority measures there.
 - **late**: requests held longer. None.
 `
 

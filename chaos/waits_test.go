@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/chaos/pauses"
 )
 
 // waits knows how long threads stood in the kernel's queue for a core: each
@@ -56,6 +58,20 @@ func watchWaits(t *testing.T) *waits {
 		done.Wait()
 	})
 	return w
+}
+
+// watchPauses measures until the test ends.
+func watchPauses(t *testing.T) *pauses.Log {
+	l, err := pauses.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Stop(); err != nil {
+			t.Log(err) // then nothing is taken off
+		}
+	})
+	return l
 }
 
 // follow begins with a gateway's process, or Redis's, or with the next one in

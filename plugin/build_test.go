@@ -24,8 +24,8 @@ func TestVersionIsSaidOnceAProxy(t *testing.T) {
 	t.Cleanup(func() { version.Version = was })
 	version.Version = "0.1.0-dev"
 	r := newRig(t, config)
-	second := r.vm.NewPluginContext(2).(*worker)
-	if s := second.OnPluginStart(len(config)); s != true {
+	second := r.worker(2)
+	if !second.OnPluginStart(len(config)) {
 		t.Fatal("refused")
 	}
 	if n, v := versionLines(r), r.host.Metrics.Value(gauge); n != 1 || v != 1 {
@@ -33,7 +33,7 @@ func TestVersionIsSaidOnceAProxy(t *testing.T) {
 	}
 	// Another version in the same proxy says so too, and the old one counts down.
 	version.Version = "0.2.0"
-	third := r.vm.NewPluginContext(3).(*worker)
+	third := r.worker(3)
 	third.OnPluginStart(len(config))
 	if n := versionLines(r); n != 1 {
 		t.Errorf("the new version: %d lines", n)
@@ -49,7 +49,7 @@ func TestVersionIsSaidOnceAProxy(t *testing.T) {
 func TestRefusedConfigurationCountsNoVersion(t *testing.T) {
 	r := newRig(t, `{"limits":[{"name":"a","rate":"5/s"}]}`)
 	r.host.Config = []byte(`{"limits":[{"name":"a","rate":"x"}]}`)
-	bad := r.vm.NewPluginContext(2).(*worker)
+	bad := r.worker(2)
 	if bad.OnPluginStart(len(r.host.Config)) {
 		t.Fatal("accepted")
 	}
@@ -63,7 +63,7 @@ func TestRefusedConfigurationCountsNoVersion(t *testing.T) {
 func TestVersionOutlivesAConfiguration(t *testing.T) {
 	const config = `{"limits":[{"name":"a","rate":"5/s"}]}`
 	r := newRig(t, config)
-	next := r.vm.NewPluginContext(2).(*worker)
+	next := r.worker(2)
 	next.OnPluginStart(len(config))
 	r.w.OnPluginDone()
 	if v := r.host.Metrics.Value("version=.=" + version.Version + ";.;sluice_build_info"); v != 1 {

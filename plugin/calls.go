@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
 	"sluice/internal/config"
@@ -30,7 +29,13 @@ func (vm *VM) owner(kind config.Link, token uint32) *link.Calls {
 
 // forgetCalls is for a configuration that ended.
 func (vm *VM) forgetCalls(w *worker) {
-	vm.calls = slices.DeleteFunc(vm.calls, func(c callLink) bool { return c.w == w })
+	var left []callLink
+	for _, c := range vm.calls {
+		if c.w != w {
+			left = append(left, c)
+		}
+	}
+	vm.calls = left
 }
 
 // canLink reports whether the proxy can do what redis.link asks for, and says why

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/host/hosttest"
 )
@@ -29,7 +28,7 @@ func TestHTTPCallsDecide(t *testing.T) {
 	} {
 		r := newRig(t, overHTTP)
 		x := r.request(get("/a")...)
-		if x.action != types.ActionPause || len(r.host.HTTP.Made) != 1 {
+		if x.action != goabi.Pause || len(r.host.HTTP.Made) != 1 {
 			t.Fatalf("%s: %d calls", name, len(r.host.HTTP.Made))
 		}
 		call := r.host.HTTP.Made[0]
@@ -109,7 +108,7 @@ func TestHostLinkNeedsHigress(t *testing.T) {
 	h.Redis.Absent = true
 	h.Config = []byte(overHost)
 	w := NewVM(h).NewPluginContext(hosttest.RootID)
-	if w.OnPluginStart(0) != types.OnPluginStartStatusFailed {
+	if w.OnPluginStart(0) {
 		t.Fatal("accepted")
 	}
 	if l := h.Logs[len(h.Logs)-1]; l.Level != host.Error || !strings.Contains(l.Message, "sluice-higress.wasm") {

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"sluice/internal/host"
-
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 )
 
 // again runs a request through another context of the plugin, as a second copy
@@ -15,7 +13,7 @@ func (x *exchange) again(w *worker) *exchange {
 	id := x.rig.next
 	y := &exchange{rig: x.rig, req: x.host.Request(id, x.req.Maps[host.RequestHeaders]...)}
 	y.req.FilterState = x.req.FilterState // of the stream, not of the context
-	y.ctx = w.NewHttpContext(id)
+	y.ctx = x.stream(id, w)
 	y.action = y.ctx.OnHttpRequestHeaders(0, true)
 	return y
 }
@@ -23,8 +21,9 @@ func (x *exchange) again(w *worker) *exchange {
 func second(t *testing.T, r *rig, config string) *worker {
 	t.Helper()
 	r.host.Config = []byte(config)
-	w := r.vm.NewPluginContext(2).(*worker)
-	if w.OnPluginStart(0) != types.OnPluginStartStatusOK {
+	r.next++
+	w := r.worker(r.next)
+	if !w.OnPluginStart(0) {
 		t.Fatal(r.host.Logs)
 	}
 	return w

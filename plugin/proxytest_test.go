@@ -7,18 +7,19 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"sluice/internal/goabi"
 	"sluice/internal/host/sdkhost"
 )
 
-// The plugin's contexts under the SDK's own emulator, driven by the SDK's own
-// callbacks; only the stream to Redis, which the SDK lacks, is scripted.
+// The plugin's contexts under the emulator of the SDK for Go, driven by its
+// callbacks; only the stream to Redis, which it lacks, is scripted.
 func TestUnderTheSDKsEmulator(t *testing.T) {
 	h := &sdkhost.Host{}
 	vm := NewVM(h)
 	h.Streams.OnMessage = vm.StreamMessage
 	h.Streams.OnClose = vm.StreamClosed
 	proxy, reset := proxytest.NewHostEmulator(proxytest.NewEmulatorOption().
-		WithVMContext(vm).
+		WithVMContext(sdkhost.Contexts(&goabi.Contexts{VM: vm})).
 		WithPluginConfiguration([]byte(oneLimit)))
 	defer reset()
 	if s := proxy.StartPlugin(); s != types.OnPluginStartStatusOK {

@@ -1,7 +1,7 @@
 package plugin
 
 import (
-	"runtime/debug"
+	"runtime"
 
 	"sluice/internal/host"
 )
@@ -17,7 +17,7 @@ func (w *worker) recoverIn(callback string, settle func()) {
 	w.metrics.panics.add(1)
 	if w.logs.allow(w.host.Steady(), "panic") {
 		w.host.Log(host.Error, "sluice: panic in "+callback+": "+panicText(v))
-		w.host.Log(host.Error, string(debug.Stack()))
+		w.host.Log(host.Error, stack())
 	}
 	if settle == nil {
 		return
@@ -28,6 +28,15 @@ func (w *worker) recoverIn(callback string, settle func()) {
 		}
 	}()
 	settle()
+}
+
+// maxStack is how much of a stack is logged, bytes: more would be cut by most that
+// keep logs.
+const maxStack = 8 << 10
+
+func stack() string {
+	b := make([]byte, maxStack)
+	return string(b[:runtime.Stack(b, false)])
 }
 
 // panicText prints what was thrown without the machinery of fmt.

@@ -1,10 +1,9 @@
 package plugin
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/config"
 	"sluice/internal/engine"
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/link"
 	"sluice/redisproto"
@@ -23,7 +22,6 @@ const (
 
 // request is one HTTP request.
 type request struct {
-	types.DefaultHttpContext
 	w        *worker
 	id       uint32
 	phase    phase
@@ -54,16 +52,16 @@ type request struct {
 }
 
 // OnHttpRequestHeaders decides, or asks Redis and holds the request.
-func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
+func (r *request) OnHttpRequestHeaders(int, bool) (action goabi.Action) {
 	w := r.w
-	action = types.ActionPause // unless let through below, the request is answered or held
+	action = goabi.Pause // unless let through below, the request is answered or held
 	defer w.recoverIn("request_headers", func() { action = r.pass(r.afterPanic()) })
 	if w.engine == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	raw, s := w.host.HeaderPairs(host.RequestHeaders)
 	if s != host.OK {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	r.headers = host.NewHeaders(raw)
 	fault(r, faultRequest)
@@ -75,15 +73,14 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 	w.noteClient(&w.view)
 	if step == engine.Decide && len(r.decision.Plan.Charges) == 0 && r.decision.Verdict.Outcome == engine.Admitted &&
 		r.decision.Plan.Override == nil {
-		return r.pass(types.ActionContinue) // no limit has a word
+		return r.pass(goabi.Continue) // no limit has a word
 	}
 	if r.decided() {
 		r.decision.Clear()
-		return r.pass(types.ActionContinue)
+		return r.pass(goabi.Continue)
 	}
 	r.debug = w.policy.Debug != nil && w.policy.Debug.Matches(&w.view)
 	r.counted = true
-	w.vm.open[r.id] = r
 	if step == engine.Send {
 		now := w.vm.steady()
 		if r.decision.Recall(&w.memory, now) {
@@ -95,7 +92,7 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		if r.decision.Divided() {
 			switch r.divide(now) {
 			case inParts:
-				return types.ActionPause
+				return goabi.Pause
 			case settled:
 				return r.pass(r.conclude())
 			}
@@ -103,25 +100,25 @@ func (r *request) OnHttpRequestHeaders(int, bool) (action types.Action) {
 		switch w.leases.take(r, now) {
 		case leaseUsed:
 			if r.queued(now) {
-				return types.ActionPause
+				return goabi.Pause
 			}
 			return r.pass(r.conclude())
 		case leaseWaits:
-			return types.ActionPause
+			return goabi.Pause
 		}
 		if w.join(r) {
-			return types.ActionPause
+			return goabi.Pause
 		}
 		if step = r.attempt(step, now); step != engine.Decide || r.queued(now) {
-			return types.ActionPause
+			return goabi.Pause
 		}
 	}
 	return r.pass(r.conclude())
 }
 
 // pass notes that a request that was not held yet goes on.
-func (r *request) pass(a types.Action) types.Action {
-	if a == types.ActionContinue {
+func (r *request) pass(a goabi.Action) goabi.Action {
+	if a == goabi.Continue {
 		r.phase = passed
 	}
 	return a
@@ -236,8 +233,8 @@ func (r *request) done(now int64, reply redisproto.Value, err error) {
 }
 
 // release resumes a held request that is let through.
-func (r *request) release(a types.Action) {
-	if a == types.ActionContinue && r.phase == held {
+func (r *request) release(a goabi.Action) {
+	if a == goabi.Continue && r.phase == held {
 		r.phase = passed
 		r.w.host.Resume(host.Request)
 	}
@@ -255,7 +252,7 @@ func fail(d *engine.Decision, err error) engine.Step {
 
 // conclude carries out the verdict: counts, leaves filter state for the access
 // log, and lets the request through or answers it.
-func (r *request) conclude() types.Action {
+func (r *request) conclude() goabi.Action {
 	w := r.w
 	d := &r.decision
 	r.tallied = true
@@ -273,11 +270,11 @@ func (r *request) conclude() types.Action {
 	switch d.Verdict.Outcome {
 	case engine.Admitted, engine.FailedOpen:
 		w.setTags(r)
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	w.answers.refuse(r)
 	r.phase = answered
-	return types.ActionPause
+	return goabi.Pause
 }
 
 // tally counts and records a request whose decision broke, unless that was done
@@ -294,17 +291,17 @@ func (r *request) tally() {
 
 // afterPanic decides a request whose own decision broke: by on_error of the
 // limits that it met, or by the global one when that wasn't known yet.
-func (r *request) afterPanic() types.Action {
+func (r *request) afterPanic() goabi.Action {
 	if r.phase == answered {
-		return types.ActionPause
+		return goabi.Pause
 	}
 	if !r.counted {
 		if r.w.policy.OnError != config.OnErrorDeny {
-			return types.ActionContinue
+			return goabi.Continue
 		}
 		r.w.answers.unavailable(r, nil)
 		r.phase = answered
-		return types.ActionPause
+		return goabi.Pause
 	}
 	if r.alone() {
 		r.split.rejoin()
@@ -317,18 +314,18 @@ func (r *request) afterPanic() types.Action {
 		if r.split != nil {
 			r.split.resolve(fateRefused, r.w.host.Steady())
 		}
-		return types.ActionPause
+		return goabi.Pause
 	}
 	if r.split != nil {
 		r.split.fate = fateAdmitted
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
 // OnHttpResponseHeaders adds the rate-limit headers to the upstream's answer.
-func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+func (r *request) OnHttpResponseHeaders(int, bool) goabi.Action {
 	if r.phase != passed || !r.counted {
-		return types.ActionContinue // ours has them already, or no limit matched
+		return goabi.Continue // ours has them already, or no limit matched
 	}
 	defer r.w.recoverIn("response_headers", nil)
 	fault(r, faultResponse)
@@ -336,7 +333,7 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 		r.watchAnswer()
 	}
 	r.w.answers.annotate(r)
-	return types.ActionContinue
+	return goabi.Continue
 }
 
 // Header is source.Request. HTTP has each of the fields that begin with a colon

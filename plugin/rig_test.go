@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/host/hosttest"
 	"sluice/redisproto"
@@ -14,19 +13,20 @@ import (
 
 // rig is the plugin over a proxy in memory; the test plays Redis.
 type rig struct {
-	t    testing.TB
-	host *hosttest.Host
-	vm   *VM
-	w    *worker
-	next uint32
+	t        testing.TB
+	host     *hosttest.Host
+	vm       *VM
+	contexts goabi.Contexts // of vm
+	w        *worker
+	next     uint32
 }
 
 // exchange is one request on its way.
 type exchange struct {
 	*rig
 	req    *hosttest.Request
-	ctx    types.HttpContext
-	action types.Action
+	ctx    goabi.Stream
+	action goabi.Action
 }
 
 func newRig(t testing.TB, config string) *rig {
@@ -42,9 +42,9 @@ func newRigOver(t testing.TB, config string, over host.Host, h *hosttest.Host) *
 	vm := NewVM(over)
 	h.Streams.OnMessage = vm.StreamMessage
 	h.Streams.OnClose = vm.StreamClosed
-	r := &rig{t: t, host: h, vm: vm, next: 100}
-	r.w = vm.NewPluginContext(hosttest.RootID).(*worker)
-	if s := r.w.OnPluginStart(len(config)); s != types.OnPluginStartStatusOK {
+	r := &rig{t: t, host: h, vm: vm, contexts: goabi.Contexts{VM: vm}, next: 100}
+	r.w = r.worker(hosttest.RootID)
+	if !r.w.OnPluginStart(len(config)) {
 		t.Fatalf("the configuration is refused: %v", h.Logs)
 	}
 	// Tests that play Redis count its calls: polls come only where one asks.
@@ -52,10 +52,22 @@ func newRigOver(t testing.TB, config string, over host.Host, h *hosttest.Host) *
 	return r
 }
 
+// worker makes the context of a configuration.
+func (r *rig) worker(id uint32) *worker {
+	r.contexts.Create(id, 0)
+	return r.contexts.Plugin(id).(*worker)
+}
+
+// stream makes the context of a request to a worker.
+func (r *rig) stream(id uint32, w *worker) goabi.Stream {
+	r.contexts.Create(id, w.id)
+	return r.contexts.Stream(id)
+}
+
 func (r *rig) request(headers ...[2]string) *exchange {
 	r.next++
 	x := &exchange{rig: r, req: r.host.Request(r.next, headers...)}
-	x.ctx = r.w.NewHttpContext(r.next)
+	x.ctx = r.stream(r.next, r.w)
 	x.action = x.ctx.OnHttpRequestHeaders(len(headers), true)
 	return x
 }
@@ -73,7 +85,7 @@ func get(path string, more ...string) [][2]string {
 func (x *exchange) respond(headers ...[2]string) {
 	x.req.Maps[host.ResponseHeaders] = append([][2]string{{":status", "200"}}, headers...)
 	x.host.Enter(x.req.ID)
-	if a := x.ctx.OnHttpResponseHeaders(len(headers)+1, true); a != types.ActionContinue {
+	if a := x.ctx.OnHttpResponseHeaders(len(headers)+1, true); a != goabi.Continue {
 		x.t.Fatal("the response is held")
 	}
 }
@@ -83,7 +95,7 @@ func (x *exchange) respond(headers ...[2]string) {
 func (x *exchange) passed() bool {
 	x.t.Helper()
 	n := x.req.Resumed[host.Request]
-	if x.action == types.ActionContinue {
+	if x.action == goabi.Continue {
 		n++
 	}
 	if x.req.Answer != nil {

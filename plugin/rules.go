@@ -3,9 +3,8 @@
 package plugin
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/config"
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/rules"
 )
@@ -15,14 +14,13 @@ import (
 type ruledVM struct{ *VM }
 
 // NewPluginContext makes one configuration's context.
-func (vm ruledVM) NewPluginContext(id uint32) types.PluginContext {
+func (vm ruledVM) NewPluginContext(id uint32) goabi.Plugin {
 	return &ruled{vm: vm.VM, id: id}
 }
 
 // ruled is one configuration of Higress's: a worker for the default, and one for
 // each rule. They share the proxy's connections.
 type ruled struct {
-	types.DefaultPluginContext
 	vm      *VM
 	id      uint32
 	set     *rules.Set
@@ -33,32 +31,32 @@ type ruled struct {
 
 // OnPluginStart loads all configurations, or none: with an error in one, each error
 // is logged and what runs stays.
-func (p *ruled) OnPluginStart(int) types.OnPluginStartStatus {
+func (p *ruled) OnPluginStart(int) bool {
 	whole := &worker{vm: p.vm, host: p.vm.host, id: p.id}
 	set, errs := rules.Split(whole.configuration())
 	if len(errs) > 0 {
 		whole.metrics.defineGlobal(p.vm.host)
 		whole.refuse(errs)
-		return types.OnPluginStartStatusFailed
+		return false
 	}
 	p.set = set
 	ok := true
 	for i := range set.Rules {
 		w := p.newWorker(set.Rules[i].Config, set.Rules[i].Path+".")
 		p.workers = append(p.workers, w)
-		ok = w.OnPluginStart(0) == types.OnPluginStartStatusOK && ok
+		ok = w.OnPluginStart(0) && ok
 	}
 	if set.Default != nil {
 		p.rest = p.newWorker(set.Default, "")
-		ok = p.rest.OnPluginStart(0) == types.OnPluginStartStatusOK && ok
+		ok = p.rest.OnPluginStart(0) && ok
 	}
 	if ok = ok && p.agree(); !ok {
 		for _, w := range p.all() {
 			p.vm.forgetCalls(w)
 		}
-		return types.OnPluginStartStatusFailed
+		return false
 	}
-	return types.OnPluginStartStatusOK
+	return true
 }
 
 // newWorker makes the worker of one configuration.
@@ -95,7 +93,7 @@ func (p *ruled) agree() bool {
 }
 
 // NewHttpContext makes one request's context.
-func (p *ruled) NewHttpContext(id uint32) types.HttpContext { return &routed{p: p, id: id} }
+func (p *ruled) NewHttpContext(id uint32) goabi.Stream { return &routed{p: p, id: id} }
 
 // OnTick is every worker's.
 func (p *ruled) OnTick() {
@@ -139,15 +137,14 @@ func (h *ruleHost) SetTick(ms uint32) host.Status {
 
 // routed is a request, which belongs to a worker once its route is known.
 type routed struct {
-	types.DefaultHttpContext
 	p     *ruled
 	id    uint32
-	inner types.HttpContext // nil: no limit applies
+	inner goabi.Stream // nil: no limit applies
 	raw   host.Headers
 }
 
 // OnHttpRequestHeaders finds the request's rule.
-func (r *routed) OnHttpRequestHeaders(n int, end bool) types.Action {
+func (r *routed) OnHttpRequestHeaders(n int, end bool) goabi.Action {
 	w := r.p.rest
 	if len(r.p.workers) > 0 {
 		if i := r.find(); i >= 0 {
@@ -155,7 +152,7 @@ func (r *routed) OnHttpRequestHeaders(n int, end bool) types.Action {
 		}
 	}
 	if w == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	r.inner = w.NewHttpContext(r.id)
 	return r.inner.OnHttpRequestHeaders(n, end)
@@ -199,46 +196,36 @@ func (r *routed) property(name string) string {
 
 // The rest of a request is its worker's.
 
-func (r *routed) OnHttpRequestBody(n int, end bool) types.Action {
+func (r *routed) OnHttpRequestBody(n int, end bool) goabi.Action {
 	if r.inner == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	return r.inner.OnHttpRequestBody(n, end)
 }
 
-func (r *routed) OnHttpRequestTrailers(n int) types.Action {
+func (r *routed) OnHttpResponseHeaders(n int, end bool) goabi.Action {
 	if r.inner == nil {
-		return types.ActionContinue
-	}
-	return r.inner.OnHttpRequestTrailers(n)
-}
-
-func (r *routed) OnHttpResponseHeaders(n int, end bool) types.Action {
-	if r.inner == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	return r.inner.OnHttpResponseHeaders(n, end)
 }
 
-func (r *routed) OnHttpResponseBody(n int, end bool) types.Action {
+func (r *routed) OnHttpResponseBody(n int, end bool) goabi.Action {
 	if r.inner == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	return r.inner.OnHttpResponseBody(n, end)
 }
 
-func (r *routed) OnHttpResponseTrailers(n int) types.Action {
+func (r *routed) OnHttpResponseTrailers(n int) goabi.Action {
 	if r.inner == nil {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	return r.inner.OnHttpResponseTrailers(n)
 }
 
 func (r *routed) OnHttpStreamDone() {
-	// Afterwards it may be another request's.
-	inner := r.inner
-	r.inner = nil
-	if inner != nil {
-		inner.OnHttpStreamDone()
+	if r.inner != nil {
+		r.inner.OnHttpStreamDone()
 	}
 }

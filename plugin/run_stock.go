@@ -2,7 +2,7 @@
 
 package plugin
 
-import "github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+import "sluice/internal/goabi"
 
 // contextsOf is the VM as any proxy but Higress's uses it.
-func contextsOf(vm *VM) types.VMContext { return vm }
+func contextsOf(vm *VM) goabi.VM { return vm }

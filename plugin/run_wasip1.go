@@ -3,13 +3,10 @@
 package plugin
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-
 	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
-	"sluice/internal/goabi/done"
+	_ "sluice/internal/goabi/done"
 	"sluice/internal/goabi/httpcall"
-	_ "sluice/internal/goabi/streamlog"
 	_ "sluice/internal/goabi/trailers"
 	"sluice/internal/host"
 )
@@ -18,11 +15,10 @@ import (
 // the module initialises: main never runs in a proxy.
 func Run() {
 	vm := NewVM(host.Wasm{})
-	proxywasm.SetVMContext(contextsOf(vm))
-	done.OnRequest = vm.RequestDone
+	goabi.Serve(contextsOf(vm))
 	goabi.OnGrpcReceive = func(_, token, size uint32) { vm.StreamMessage(token, int(size)) }
 	goabi.OnGrpcClose = func(_, token, code uint32) { vm.StreamClosed(token, code) }
-	httpcall.OnResponse = func(_, token, headers, size, _ uint32) bool {
-		return vm.HTTPAnswered(token, int(headers), int(size))
+	httpcall.OnResponse = func(_, token, headers, size, _ uint32) {
+		vm.HTTPAnswered(token, int(headers), int(size))
 	}
 }

@@ -3,10 +3,9 @@ package plugin
 import (
 	"strconv"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/config"
 	"sluice/internal/engine"
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/usage"
 	"sluice/redisproto"
@@ -35,11 +34,11 @@ type bodyReader struct {
 }
 
 // OnHttpRequestBody counts the body's bytes as they pass; it holds none.
-func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+func (r *request) OnHttpRequestBody(n int, _ bool) goabi.Action {
 	if r.decision.Plan.BodyBytes {
 		r.settling.bodyBytes += int64(n)
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
 // watchAnswer notes how the upstream answered, while its headers pass.
@@ -79,9 +78,9 @@ func (r *request) readCost(c *config.SettleCost, from config.SettleFrom, m host.
 }
 
 // OnHttpResponseTrailers notes the costs that the answer's trailers state.
-func (r *request) OnHttpResponseTrailers(int) types.Action {
+func (r *request) OnHttpResponseTrailers(int) goabi.Action {
 	if r.phase != passed || !r.decision.Plan.Settles {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	defer r.w.recoverIn("response_trailers", nil)
 	for i := range r.decision.Plan.Charges {
@@ -89,23 +88,23 @@ func (r *request) OnHttpResponseTrailers(int) types.Action {
 			r.readCost(s.Cost, config.SettleTrailer, host.ResponseTrailers)
 		}
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
 // OnHttpResponseBody shows the answer's body to those who look for a cost in it.
-func (r *request) OnHttpResponseBody(n int, _ bool) types.Action {
+func (r *request) OnHttpResponseBody(n int, _ bool) goabi.Action {
 	if len(r.settling.readers) == 0 || n == 0 {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	defer r.w.recoverIn("response_body", nil)
 	b, s := r.w.host.BodyBytes(host.ResponseBody, 0, n)
 	if s != host.OK {
-		return types.ActionContinue
+		return goabi.Continue
 	}
 	for i := range r.settling.readers {
 		r.settling.readers[i].reader.Write(b)
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
 // OnHttpStreamDone is the request's end, however it came.
@@ -114,7 +113,7 @@ func (r *request) OnHttpStreamDone() {
 	if w.policy == nil || r.pooled {
 		return
 	}
-	defer w.recoverIn("log", nil)
+	defer w.recoverIn("done", nil)
 	switch r.phase {
 	case held:
 		r.phase = gone // what Redis still says is settled then
@@ -124,7 +123,6 @@ func (r *request) OnHttpStreamDone() {
 	case passed:
 		r.settle()
 	}
-	delete(w.vm.open, r.id)
 	r.forget()
 	r.over = true
 	r.reuse()

@@ -41,7 +41,7 @@ func (x *exchange) answerFrom(details, status, body string, headers ...[2]string
 // end is the end of a request as the proxy reports it.
 func (x *exchange) end() {
 	x.host.Enter(x.req.ID)
-	x.ctx.OnHttpStreamDone()
+	x.contexts.End(x.req.ID)
 	x.host.Forget(x.req.ID)
 }
 
@@ -140,6 +140,7 @@ func TestSettle(t *testing.T) {
 				}
 			}
 			// A second end, as after a reset, settles nothing again.
+			x.contexts.End(x.req.ID)
 			x.ctx.OnHttpStreamDone()
 			if again := r.sent(); len(again) > 0 {
 				t.Errorf("settled twice: %q", again)
@@ -440,13 +441,13 @@ func TestEndThatIsNotLogged(t *testing.T) {
 	x.req.Properties["response\x00code_details"] = []byte("via_upstream")
 	x.req.Maps[host.ResponseHeaders] = [][2]string{{":status", "500"}}
 	x.ctx.OnHttpResponseHeaders(1, true)
-	r.vm.RequestDone(x.req.ID)
-	r.vm.RequestDone(x.req.ID)
+	r.contexts.Done(x.req.ID)
+	r.contexts.Done(x.req.ID)
 	if cmds := r.sent(); len(cmds) != 1 || ops(t, cmds[0]) != "3 1" {
 		t.Errorf("sent %q", cmds)
 	}
-	if len(r.vm.open) != 0 || len(r.vm.copies.streams) != 0 {
-		t.Errorf("%d requests and %d streams are still noted", len(r.vm.open), len(r.vm.copies.streams))
+	if r.contexts.Streams() != 0 || len(r.vm.copies.streams) != 0 {
+		t.Errorf("%d requests and %d streams are still noted", r.contexts.Streams(), len(r.vm.copies.streams))
 	}
 }
 

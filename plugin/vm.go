@@ -4,8 +4,7 @@
 package plugin
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/link"
 )
@@ -13,20 +12,16 @@ import (
 // VM is one worker's virtual machine. Several configurations may live in one
 // while the proxy changes from one to the next.
 type VM struct {
-	types.DefaultVMContext
 	host    host.Host
 	streams map[uint32]*link.Pipe // by stream token
 	calls   []callLink
 	copies  copies
 	now     int64 // what steady said last
-	// open are the requests that met a limit, by context, until they end. The
-	// proxy reports that by proxy_on_log, but for HTTP/3 by proxy_on_done only.
-	open map[uint32]*request
 }
 
 // NewVM makes the machine's context over a host.
 func NewVM(h host.Host) *VM {
-	return &VM{host: h, streams: make(map[uint32]*link.Pipe), open: make(map[uint32]*request)}
+	return &VM{host: h, streams: make(map[uint32]*link.Pipe)}
 }
 
 // steady reads the steady clock, once a callback: for what comes after, now is
@@ -37,7 +32,7 @@ func (vm *VM) steady() int64 {
 }
 
 // NewPluginContext makes one configuration's context.
-func (vm *VM) NewPluginContext(id uint32) types.PluginContext {
+func (vm *VM) NewPluginContext(id uint32) goabi.Plugin {
 	return &worker{vm: vm, host: vm.host, id: id}
 }
 
@@ -60,13 +55,6 @@ func (vm *VM) StreamMessage(token uint32, n int) {
 func (vm *VM) StreamClosed(token uint32, code uint32) {
 	if p := vm.streams[token]; p != nil {
 		p.Closed(vm.steady(), token, closeReason(code))
-	}
-}
-
-// RequestDone takes the end of a request that proxy_on_log didn't report.
-func (vm *VM) RequestDone(id uint32) {
-	if r := vm.open[id]; r != nil {
-		r.OnHttpStreamDone()
 	}
 }
 

@@ -4,11 +4,10 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/breaker"
 	"sluice/internal/config"
 	"sluice/internal/engine"
+	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/link"
 	"sluice/internal/protostruct"
@@ -29,7 +28,6 @@ const (
 // worker is one configuration in one worker: its policy, its ways to Redis and
 // what it counts.
 type worker struct {
-	types.DefaultPluginContext
 	vm       *VM
 	host     host.Host
 	id       uint32
@@ -71,15 +69,15 @@ type worker struct {
 
 // OnPluginStart loads the configuration. With an error in it every error is
 // logged and the load fails, so a running configuration stays.
-func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
-	defer w.recoverIn("configure", func() { status = types.OnPluginStartStatusFailed })
+func (w *worker) OnPluginStart(int) (status bool) {
+	defer w.recoverIn("configure", func() { status = false })
 	w.metrics.defineGlobal(w.host)
 	text := w.configuration()
 	w.print = fingerprint(text)
 	policy, errs := config.Parse(text)
 	if len(errs) > 0 {
 		w.refuse(errs)
-		return types.OnPluginStartStatusFailed
+		return false
 	}
 	if name := policy.HashSecretEnv; name != "" {
 		secret := w.host.Env(name)
@@ -87,7 +85,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 			// Keys hashed with a known secret could be guessed, so this isn't run.
 			w.metrics.configErrors.add(1)
 			w.host.Log(host.Error, "sluice: configuration: "+w.path+"hash_secret_env: the environment variable "+name+" is empty or not passed to the plugin")
-			return types.OnPluginStartStatusFailed
+			return false
 		}
 		policy.SetHashSecret([]byte(secret))
 	}
@@ -98,7 +96,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.answers.compile(policy)
 	w.tags = tagHeaders(policy)
 	if !w.canLink() {
-		return types.OnPluginStartStatusFailed
+		return false
 	}
 	if policy.Redis.Topology == config.RedisCluster {
 		w.openLanes(clusterPipes, clusterLanes)
@@ -115,7 +113,7 @@ func (w *worker) OnPluginStart(int) (status types.OnPluginStartStatus) {
 	w.control = newControl(w)
 	w.announce()
 	w.tick(slowTickMS)
-	return types.OnPluginStartStatusOK
+	return true
 }
 
 // refuse counts and logs what is wrong with the configuration.
@@ -266,7 +264,7 @@ func (w *worker) send(r *request, now int64) error {
 }
 
 // NewHttpContext makes one request's context.
-func (w *worker) NewHttpContext(id uint32) types.HttpContext {
+func (w *worker) NewHttpContext(id uint32) goabi.Stream {
 	w.served = true
 	return w.pool.get(w, id)
 }

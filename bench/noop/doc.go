@@ -1,4 +1,4 @@
-//go:build !(wasip1 && tinygo && gc)
+//go:build !wasip1
 
 // Command noop is a module that does nothing: see main.go, which is built for
 // proxies only.

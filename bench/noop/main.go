@@ -1,28 +1,27 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 // Command noop is a module that does nothing, with the callbacks of the plugin:
 // what standard Go in a proxy costs by itself.
 package main
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
-	_ "sluice/internal/goabi"
+	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
 	_ "sluice/internal/goabi/done"
-	_ "sluice/internal/goabi/streamlog"
 	_ "sluice/internal/goabi/trailers"
 )
 
 func main() {}
 
-func init() { proxywasm.SetVMContext(&vm{}) }
+func init() { goabi.Serve(vm{}) }
 
-type vm struct{ types.DefaultVMContext }
+type vm struct{}
 
-func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
+func (vm) NewPluginContext(uint32) goabi.Plugin { return plugin{} }
 
-type plugin struct{ types.DefaultPluginContext }
+type plugin struct{}
 
-func (*plugin) NewHttpContext(uint32) types.HttpContext { return &types.DefaultHttpContext{} }
+func (plugin) OnPluginStart(int) bool             { return true }
+func (plugin) OnTick()                            {}
+func (plugin) NewHttpContext(uint32) goabi.Stream { return goabi.Idle{} }
+func (plugin) OnPluginDone() bool                 { return true }

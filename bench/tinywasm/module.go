@@ -12,6 +12,7 @@ const (
 	memorySection   = 5
 	exportSection   = 7
 	codeSection     = 10
+	dataSection     = 11
 	i32             = 0x7f
 )
 

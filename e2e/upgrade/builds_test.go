@@ -47,8 +47,7 @@ func another(t *testing.T, version string, edits map[string][2]string) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "sluice-"+version+".wasm")
-	cmd := exec.Command("go", "build", "-overlay", list, "-tags", "tinygo", "-buildmode=c-shared",
-		"-gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false",
+	cmd := exec.Command("go", "build", "-overlay", list, "-buildmode=c-shared",
 		"-trimpath", "-buildvcs=false", "-ldflags=-s -w -X sluice/internal/version.Version="+version, "-o", out, ".")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

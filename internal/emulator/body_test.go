@@ -10,17 +10,17 @@ func TestBodyCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		ops, result, found, upstream string
 	}{
-		"read":                 {"abi.buffer,0,1,3", "buffer", "0 ell", "hello"},
-		"read past the end":    {"abi.buffer,0,3,2147483647", "buffer", "0 lo", "hello"},
-		"read behind the end":  {"abi.buffer,0,9,1", "buffer", "0", "hello"},
-		"read through the SDK": {"sdk.body,0,99", "body", "0 hello", "hello"},
-		"status":               {"abi.buffer_status,0", "buffer_status", "0 5 0", "hello"},
-		"append":               {"sdk.append,!", "append", "0", "hello!"},
-		"prepend":              {"sdk.prepend,oh-", "prepend", "0", "oh-hello"},
-		"replace":              {"abi.set_buffer,0,0,5,bye", "set_buffer", "0", "bye"},
-		"replace a part":       {"abi.set_buffer,0,0,3,bye", "set_buffer", "2", "hello"},
-		"write in the middle":  {"abi.set_buffer,0,2,1,x", "set_buffer", "2", "hello"},
-		"write at the end":     {"abi.set_buffer,0,5,0,x", "set_buffer", "0", "hellox"},
+		"read":                {"abi.buffer,0,1,3", "buffer", "0 ell", "hello"},
+		"read past the end":   {"abi.buffer,0,3,2147483647", "buffer", "0 lo", "hello"},
+		"read behind the end": {"abi.buffer,0,9,1", "buffer", "0", "hello"},
+		"read through host":   {"host.body,0,99", "body", "0 hello", "hello"},
+		"status":              {"abi.buffer_status,0", "buffer_status", "0 5 0", "hello"},
+		"append":              {"host.append,!", "append", "0", "hello!"},
+		"prepend":             {"host.prepend,oh-", "prepend", "0", "oh-hello"},
+		"replace":             {"abi.set_buffer,0,0,5,bye", "set_buffer", "0", "bye"},
+		"replace a part":      {"abi.set_buffer,0,0,3,bye", "set_buffer", "2", "hello"},
+		"write in the middle": {"abi.set_buffer,0,2,1,x", "set_buffer", "2", "hello"},
+		"write at the end":    {"abi.set_buffer,0,5,0,x", "set_buffer", "0", "hellox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			vm := start(t, emulator.Config{})
@@ -57,8 +57,8 @@ func TestBodyIsBuffered(t *testing.T) {
 func TestTrailerCalls(t *testing.T) {
 	vm := start(t, emulator.Config{})
 	r := vm.Request(request(
-		[2]string{"x-op-trailers", "sdk.trailers abi.add,1,x-more,2"},
-		[2]string{"x-op-response-trailers", "sdk.response_trailer,x-r abi.remove,3,x-r abi.pairs,3"},
+		[2]string{"x-op-trailers", "host.trailers abi.add,1,x-more,2"},
+		[2]string{"x-op-response-trailers", "host.response_trailer,x-r abi.remove,3,x-r abi.pairs,3"},
 	), emulator.Unfinished())
 	r.SendTrailers(emulator.Headers{{"X-T", "1"}})
 	equal(t, "trailers", found(vm, "trailers"), "0 x-t=1")
@@ -87,8 +87,8 @@ func TestTrailersAreCreated(t *testing.T) {
 func TestResponseCalls(t *testing.T) {
 	vm := start(t, emulator.Config{})
 	r := vm.Request(request(
-		[2]string{"x-op-response", "sdk.response_add,x-add,1 abi.replace,2,server,me abi.get,0,:path sdk.response_pairs"},
-		[2]string{"x-op-response-body", "sdk.response_body sdk.response_replace,new abi.property,response,code_details"},
+		[2]string{"x-op-response", "host.response_add,x-add,1 abi.replace,2,server,me abi.get,0,:path host.response_pairs"},
+		[2]string{"x-op-response-body", "host.response_body host.response_replace,new abi.property,response,code_details"},
 	))
 	r.Respond(emulator.Headers{{":status", "200"}, {"server", "up"}}, []byte("old"))
 	equal(t, "pairs", found(vm, "pairs"), "0 :status=200 x-add=1 server=me")

@@ -9,9 +9,8 @@ import (
 )
 
 // Build compiles a Go program to a module, as packages that use goabi must be.
-// pkg is an import path or a folder of this module; extraTags are build tags
-// besides the one that is always set.
-func Build(pkg string, extraTags ...string) ([]byte, error) {
+// pkg is an import path or a folder of this module.
+func Build(pkg string, tags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "module")
 	if err != nil {
 		return nil, err
@@ -19,9 +18,8 @@ func Build(pkg string, extraTags ...string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "module.wasm")
 	cmd := exec.Command("go", "build",
-		"-tags", strings.Join(append([]string{"tinygo"}, extraTags...), ","),
+		"-tags", strings.Join(tags, ","),
 		"-buildmode=c-shared",
-		"-gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false",
 		"-ldflags=-s -w",
 		"-o", file, pkg)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")

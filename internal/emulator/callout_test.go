@@ -26,9 +26,9 @@ func TestHTTPCall(t *testing.T) {
 	equal(t, "callbacks", len(callbacks(vm, from)), 1)
 }
 
-func TestHTTPCallThroughSDK(t *testing.T) {
+func TestHTTPCallIsRead(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	r := do(vm, "sdk.http_call,cluster pause")
+	r := do(vm, "host.http_call,cluster pause")
 	vm.HTTPCalls()[0].Respond(emulator.Headers{{":status", "200"}}, []byte("answer"), emulator.Headers{{"t", "2"}})
 	equal(t, "headers", found(vm, "call headers"), "0 :status=200")
 	equal(t, "body", found(vm, "call body"), "0 answer")
@@ -43,14 +43,14 @@ func TestHTTPCallFails(t *testing.T) {
 	do(vm, callOwn)
 	vm.HTTPCalls()[0].Fail()
 	equal(t, "status", found(vm, "status"), "0 11 reset")
-	do(vm, "sdk.http_call,cluster")
+	do(vm, "host.http_call,cluster")
 	vm.HTTPCalls()[1].Fail()
-	equal(t, "headers", found(vm, "call headers"), "error status returned by host: not found")
+	equal(t, "headers", found(vm, "call headers"), "0")
 }
 
 func TestHTTPCallTimesOut(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	r := do(vm, "sdk.http_call,cluster pause")
+	r := do(vm, "host.http_call,cluster pause")
 	vm.Advance(99 * time.Millisecond)
 	equal(t, "too early", vm.HTTPCalls()[0].Ended(), false)
 	vm.Advance(time.Millisecond)
@@ -61,14 +61,14 @@ func TestHTTPCallTimesOut(t *testing.T) {
 func TestHTTPCallRefused(t *testing.T) {
 	vm := start(t, emulator.Config{Clusters: []string{"known"}})
 	for name, ops := range map[string]string{
-		"unknown cluster":   callOwn,
-		"no path":           "abi.http_call,known,100,:method,POST,:authority,a",
-		"timeout below 0":   "abi.http_call,known,4294967295,:method,POST,:path,/,:authority,a",
-		"headers unsound":   "abi.http_call,known,100",
-		"unknown, with SDK": "sdk.http_call,cluster",
+		"unknown cluster": callOwn,
+		"no path":         "abi.http_call,known,100,:method,POST,:authority,a",
+		"timeout below 0": "abi.http_call,known,4294967295,:method,POST,:path,/,:authority,a",
+		"headers unsound": "abi.http_call,known,100",
+		"unknown, read":   "host.http_call,cluster",
 	} {
 		do(vm, ops)
-		if got := found(vm, "http_call"); got != "2 0" && got != "error status returned by host: bad argument 0" {
+		if got := found(vm, "http_call"); got != "2 0" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -27,10 +27,10 @@ func TestTicks(t *testing.T) {
 	equal(t, "now", vm.Now(), begin.Add(1100*time.Millisecond))
 	// Asking again starts the period anew, which can starve the ticks.
 	vm.Advance(60 * time.Millisecond)
-	do(vm, "sdk.tick,100")
+	do(vm, "host.tick,100")
 	equal(t, "60 ms", ticks(60*time.Millisecond), 0)
 	equal(t, "40 ms", ticks(40*time.Millisecond), 1)
-	do(vm, "sdk.tick,0")
+	do(vm, "host.tick,0")
 	equal(t, "stopped", ticks(time.Hour), 0)
 }
 

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/emulator"
 )
 
-// want is what an operation must have found: its name, then the status (a
-// number, or the SDK's words) and the value.
+// want is what an operation must have found: its name, then the status and the
+// value.
 type want struct{ op, found string }
 
 // tries lists, for requests in the order of the list, what the operations in
@@ -20,7 +20,7 @@ var tries = map[string][]struct {
 	want []want
 }{
 	"log, clock and random": {
-		{"abi.log,4,hello sdk.log,goodbye", []want{{"log", "0"}}},
+		{"abi.log,4,hello host.log,goodbye", []want{{"log", "0"}}},
 		{"abi.log_level", []want{{"log_level", "0 2"}}},
 		{"abi.time", []want{{"time", "0 1780315200000000000"}}},
 		{"abi.monotonic", []want{{"monotonic", "0 3600000000000"}}},
@@ -28,16 +28,16 @@ var tries = map[string][]struct {
 		{"abi.random,150000", []want{{"random", "0 0"}}},
 	},
 	"header maps": {
-		{"abi.get,0,:path sdk.add,x-new,1 sdk.add,x-new,2", []want{{"get", "0 /a?b=1"}, {"add", "0"}}},
+		{"abi.get,0,:path host.add,x-new,1 host.add,x-new,2", []want{{"get", "0 /a?b=1"}, {"add", "0"}}},
 		{"abi.get,0,X-OP", []want{{"get", "0 abi.get,0,X-OP"}}},
 		{"abi.get,0,x-none", []want{{"get", "1"}}},
-		{"sdk.get,x-none", []want{{"get", "error status returned by host: not found"}}},
-		{"sdk.get,:authority", []want{{"get", "0 a.test"}}},
+		{"host.get,x-none", []want{{"get", "1"}}},
+		{"host.get,:authority", []want{{"get", "0 a.test"}}},
 		{"abi.get,2,:status", []want{{"get", "2"}}}, // no response yet
 		{"abi.get,99,x", []want{{"get", "2"}}},
 		{"abi.pairs,99", []want{{"pairs", "2"}}},
 		{"abi.pairs,0", []want{{"pairs", "0 :method=GET :path=/a?b=1 :authority=a.test :scheme=http x-op=abi.pairs,0"}}},
-		{"sdk.pairs", []want{{"pairs", "0 :method=GET :path=/a?b=1 :authority=a.test :scheme=http x-op=sdk.pairs"}}},
+		{"host.pairs", []want{{"pairs", "0 :method=GET :path=/a?b=1 :authority=a.test :scheme=http x-op=host.pairs"}}},
 		{"abi.pairs,2", []want{{"pairs", "0"}}},
 		{"abi.add,0,X-New,1 abi.add,0,x-new,2 abi.get,0,x-new", []want{{"add", "0"}, {"get", "0 1"}}},
 		{"abi.add,2,x,1", []want{{"add", "2"}}},
@@ -45,37 +45,37 @@ var tries = map[string][]struct {
 			{"replace", "0"}, {"remove", "0"},
 			{"pairs", "0 :method=GET :path=/a?b=1 :authority=a.test b=2 a=4"},
 		}},
-		{"sdk.replace,b,1 sdk.replace,:path,/other sdk.remove,:scheme sdk.remove,x-op sdk.pairs", []want{
+		{"host.replace,b,1 host.replace,:path,/other host.remove,:scheme host.remove,x-op host.pairs", []want{
 			{"pairs", "0 :method=GET :authority=a.test :path=/other b=1"},
 		}},
-		{"sdk.set_pairs,:path,/x,y,z abi.pairs,0", []want{{"set_pairs", "0"}, {"pairs", "0 :path=/x y=z"}}},
-		{"abi.set_pairs,0,:path,/x,y,z sdk.pairs", []want{{"set_pairs", "0"}, {"pairs", "0 :path=/x y=z"}}},
+		{"abi.set_pairs,0,:path,/x,y,z abi.pairs,0", []want{{"set_pairs", "0"}, {"pairs", "0 :path=/x y=z"}}},
+		{"abi.set_pairs,0,:path,/x,y,z host.pairs", []want{{"set_pairs", "0"}, {"pairs", "0 :path=/x y=z"}}},
 		{"abi.set_pairs,3,a,b", []want{{"set_pairs", "2"}}},
 		{"abi.set_pairs,0,:path,/x abi.map_size,0", []want{{"map_size", "0 7"}}},
 		{"abi.map_size,1", []want{{"map_size", "2 0"}}},
 	},
 	"properties": {
 		{"abi.property,request,path", []want{{"property", "0 /a?b=1"}}},
-		{"sdk.property,request,url_path", []want{{"property", "0 /a"}}},
+		{"host.property,request,url_path", []want{{"property", "0 /a"}}},
 		{"abi.property,request,query", []want{{"property", "0 b=1"}}},
 		{"abi.property,request,headers,:authority", []want{{"property", "0 a.test"}}},
 		{"abi.property,source,address", []want{{"property", "0 192.0.2.7:4711"}}},
-		{"sdk.property,source,address", []want{{"property", "0 192.0.2.7:4711"}}},
+		{"host.property,source,address", []want{{"property", "0 192.0.2.7:4711"}}},
 		{"abi.property,metadata,filter_metadata,my.ns,key", []want{{"property", "1"}}},
 		{"abi.property,plugin_root_id", []want{{"property", "0 the-root"}}},
-		{"sdk.property,nothing", []want{{"property", "error status returned by host: not found"}}},
+		{"host.property,nothing", []want{{"property", "1"}}},
 		{"abi.set_property,mine,value abi.property,mine", []want{{"set_property", "0"}, {"property", "0 value"}}},
-		{"sdk.set_property,mine,value abi.property,filter_state,wasm.mine", []want{{"set_property", "0"}, {"property", "0 value"}}},
+		{"host.set_property,mine,value abi.property,filter_state,wasm.mine", []want{{"set_property", "0"}, {"property", "0 value"}}},
 		{"abi.property,mine", []want{{"property", "1"}}}, // another request's
 		{"abi.effective,1 abi.set_property,a,b abi.property,request,path", []want{{"set_property", "1"}, {"property", "1"}}},
 	},
 	"effective context": {
 		{"abi.effective,777 abi.get,0,:path", []want{{"effective", "2"}, {"get", "0 /a?b=1"}}},
-		{"sdk.effective,777", []want{{"effective", "error status returned by host: bad argument"}}},
+		{"host.effective,777", []want{{"effective", "2"}}},
 		{"abi.effective,1 abi.get,0,:path", []want{{"effective", "0"}, {"get", "2"}}},
-		{"sdk.effective,1 abi.effective,0 abi.get,0,:path", []want{{"effective", "0"}, {"get", "0 /a?b=1"}}},
+		{"host.effective,1 abi.effective,0 abi.get,0,:path", []want{{"effective", "0"}, {"get", "0 /a?b=1"}}},
 	},
-	"metrics without the SDK": {
+	"metrics": {
 		{"abi.define,0,c abi.define,1,g abi.define,2,h", []want{{"define", "0 6"}}},
 		{"abi.increment,4,3 abi.record,4,2 abi.metric,4", []want{{"increment", "0"}, {"record", "0"}, {"metric", "0 5"}}},
 		{"abi.increment,4,0", []want{{"increment", "2"}}},
@@ -89,43 +89,40 @@ var tries = map[string][]struct {
 		// The same name is the same metric under another number.
 		{"abi.define,0,c abi.metric,8", []want{{"define", "0 8"}, {"metric", "0 5"}}},
 	},
-	"metrics through the SDK": {
-		{"sdk.define,c,g,h sdk.count,5", []want{{"counter", "0 5"}, {"gauge", "0 -5"}}},
-		{"sdk.count,2", []want{{"counter", "0 7"}, {"gauge", "0 -7"}}},
+	"metrics through package host": {
+		{"host.define,c,g,h host.count,5", []want{{"counter", "0 5"}, {"gauge", "0 -5"}}},
+		{"host.count,2", []want{{"counter", "0 7"}, {"gauge", "0 -7"}}},
 	},
 	"shared data": {
 		{"abi.shared,k", []want{{"shared", "1 0"}}},
 		{"abi.set_shared,k,one,4294967295 abi.shared,k", []want{{"set_shared", "0"}, {"shared", "0 1 one"}}},
 		{"abi.set_shared,k,two,4294967295", []want{{"set_shared", "8"}}},
-		{"sdk.set_shared,k,two,9", []want{{"set_shared", "error status returned by host: cas mismatch"}}},
-		{"sdk.set_shared,k,two,1 sdk.shared,k", []want{{"set_shared", "0"}, {"shared", "0 2 two"}}},
+		{"host.set_shared,k,two,9", []want{{"set_shared", "8"}}},
+		{"host.set_shared,k,two,1 host.shared,k", []want{{"set_shared", "0"}, {"shared", "0 2 two"}}},
 		{"abi.set_shared,k,three,0 abi.shared,k", []want{{"set_shared", "0"}, {"shared", "0 3 three"}}},
-		{"abi.set_shared,k,,0 abi.shared,k sdk.shared,none", []want{{"set_shared", "0"}, {"shared", "error status returned by host: not found 0"}}},
+		{"abi.set_shared,k,,0 abi.shared,k host.shared,none", []want{{"set_shared", "0"}, {"shared", "1 0"}}},
 	},
 	"shared queues": {
 		{"abi.resolve_queue,,q", []want{{"resolve_queue", "1 0"}}},
 		{"abi.register_queue,q abi.register_queue,q", []want{{"register_queue", "0 1"}}},
-		{"sdk.register_queue,p sdk.resolve_queue,the-vm,p", []want{{"register_queue", "0 2"}, {"resolve_queue", "0 2"}}},
+		{"abi.register_queue,p abi.resolve_queue,the-vm,p", []want{{"register_queue", "0 2"}, {"resolve_queue", "0 2"}}},
 		{"abi.resolve_queue,other-vm,q", []want{{"resolve_queue", "1 0"}}},
 		{"abi.resolve_queue,,q", []want{{"resolve_queue", "0 1"}}},
 		{"abi.dequeue,1", []want{{"dequeue", "7"}}},
-		{"abi.enqueue,1,first sdk.enqueue,1,second abi.dequeue,1", []want{{"enqueue", "0"}, {"dequeue", "0 first"}}},
-		{"sdk.dequeue,1", []want{{"dequeue", "0 second"}}},
-		{"sdk.dequeue,1", []want{{"dequeue", "error status returned by host: empty"}}},
+		{"abi.enqueue,1,first abi.enqueue,1,second abi.dequeue,1", []want{{"enqueue", "0"}, {"dequeue", "0 first"}}},
+		{"abi.dequeue,1", []want{{"dequeue", "0 second"}}},
+		{"abi.dequeue,1", []want{{"dequeue", "7"}}},
 		{"abi.enqueue,9,x", []want{{"enqueue", "1"}}},
 		{"abi.dequeue,0", []want{{"dequeue", "1"}}},
 	},
 	"foreign functions": {
 		{"abi.foreign,upper,abc", []want{{"foreign", "0 ABC"}}},
-		{"sdk.foreign,upper,abc", []want{{"foreign", "0 ABC"}}},
 		{"abi.foreign,nothing,abc", []want{{"foreign", "0"}}},
 		{"abi.foreign,fails,abc", []want{{"foreign", "10"}}},
 		{"abi.foreign,none,abc", []want{{"foreign", "1"}}},
-		{"sdk.foreign,none,abc", []want{{"foreign", "error status returned by host: not found"}}},
 	},
 	"the plugin's end": {
 		{"abi.effective,1 abi.done", []want{{"done", "1"}}}, // nobody waits for it
-		{"sdk.done", nil},
 	},
 	"buffers outside their callbacks": {
 		{"abi.buffer,0,0,10", []want{{"buffer", "0"}}},
@@ -138,7 +135,7 @@ var tries = map[string][]struct {
 		{"abi.buffer_status,1", []want{{"buffer_status", "0 0 0"}}},
 		{"abi.set_buffer,6,0,0,x", []want{{"set_buffer", "2"}}},
 		{"abi.set_buffer,1,0,0,x", []want{{"set_buffer", "2"}}},
-		{"sdk.body,0,10", []want{{"body", "error status returned by host: not found"}}},
+		{"host.body,0,10", []want{{"body", "0"}}},
 	},
 }
 
@@ -181,7 +178,7 @@ func TestHostCalls(t *testing.T) {
 
 func TestLogsKeepTheirLevels(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "abi.log,4,hello sdk.log,goodbye")
+	do(vm, "abi.log,4,hello host.log,goodbye")
 	for _, want := range []emulator.Log{{Level: 4, Message: "hello"}, {Level: 5, Message: "goodbye"}} {
 		if !slices.Contains(vm.Logs(), want) {
 			t.Errorf("no line %v in %v", want, vm.Logs())
@@ -191,7 +188,7 @@ func TestLogsKeepTheirLevels(t *testing.T) {
 
 func TestMetricsAreSeen(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "sdk.define,c,g,h sdk.count,5 sdk.count,2")
+	do(vm, "host.define,c,g,h host.count,5 host.count,2")
 	equal(t, "counter", vm.Metric("c"), int64(7))
 	equal(t, "gauge", vm.Metric("g"), int64(-7))
 	equal(t, "unknown", vm.Metric("x"), int64(-1))
@@ -201,13 +198,11 @@ func TestMetricsAreSeen(t *testing.T) {
 	equal(t, "names", vm.MetricNames(), []string{"c", "g", "h"})
 }
 
-// The SDK panics where a metric can't be read; the request survives it.
-func TestSDKPanicIsRecovered(t *testing.T) {
+// Envoy has no way to read a histogram.
+func TestHistogramIsNotRead(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	r := do(vm, "sdk.define,c,g,h sdk.read_histogram")
-	if !vm.Logged("recovered proxy_on_request_headers 2 get metric of  6: error status returned by host: bad argument") {
-		t.Error("no panic was recovered")
-	}
+	r := do(vm, "host.define,c,g,h host.read_histogram")
+	equal(t, "histogram", found(vm, "histogram"), "2 0")
 	if !r.Forwarded() {
 		t.Error("the request didn't go on")
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestPauseAndResume(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "at-tick,abi.effective,3/abi.add,0,x-late,1/sdk.resume/abi.add,0,x-later,1")
+	do(vm, "at-tick,abi.effective,3/abi.add,0,x-late,1/host.resume/abi.add,0,x-later,1")
 	r := vm.Request(request([2]string{"x-op", "pause"}), emulator.Body([]byte("hello")))
 	if !r.Paused() || r.Forwarded() || r.Resumed() {
 		t.Fatal("not paused")
@@ -28,12 +28,12 @@ func TestPauseAndResume(t *testing.T) {
 // body never; Envoy does the same, and it is reported.
 func TestResumeInsideCallback(t *testing.T) {
 	vm := startAlone(t)
-	r := do(vm, "sdk.resume pause", emulator.Body([]byte("stuck")))
+	r := do(vm, "host.resume pause", emulator.Body([]byte("stuck")))
 	if !r.Forwarded() || r.Upstream().Complete || !r.Paused() {
 		t.Errorf("upstream %+v, paused %v", r.Upstream(), r.Paused())
 	}
 	equal(t, "misuses", len(vm.Misuse()), 1)
-	r = do(vm, "sdk.resume")
+	r = do(vm, "host.resume")
 	if !r.Forwarded() || !r.Upstream().Complete || r.Paused() {
 		t.Errorf("upstream %+v, paused %v", r.Upstream(), r.Paused())
 	}
@@ -43,7 +43,7 @@ func TestResumeInsideCallback(t *testing.T) {
 // Resuming what isn't paused does nothing, nor does a second answer.
 func TestTooMuch(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "at-tick,abi.effective,3/sdk.resume/sdk.resume")
+	do(vm, "at-tick,abi.effective,3/host.resume/host.resume")
 	r := do(vm, "")
 	vm.Tick()
 	equal(t, "body", len(r.Upstream().Body), 0)
@@ -53,7 +53,7 @@ func TestTooMuch(t *testing.T) {
 
 func TestResponsePauseAndResume(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "at-tick,abi.effective,3/sdk.resume_response")
+	do(vm, "at-tick,abi.effective,3/host.resume_response")
 	r := vm.Request(request([2]string{"x-op-response", "pause"}))
 	r.Respond(emulator.Headers{{":status", "200"}}, []byte("later"))
 	if !r.ResponsePaused() || r.Ended() || r.Response().Headers != nil {
@@ -104,9 +104,9 @@ func TestLocalReply(t *testing.T) {
 
 func TestLocalReplyThroughSDK(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	r := do(vm, "sdk.answer,403,no,-1")
+	r := do(vm, "host.answer,403,no,-1")
 	equal(t, "status", r.Response().Headers.Get(":status"), "403")
-	equal(t, "x-by", r.Response().Headers.Get("x-by"), "sdk")
+	equal(t, "x-by", r.Response().Headers.Get("x-by"), "host")
 	equal(t, "body", string(r.Response().Body), "no")
 }
 
@@ -167,7 +167,7 @@ func TestCloseStream(t *testing.T) {
 // callback runs, and say OK.
 func TestGoneContext(t *testing.T) {
 	vm := start(t, emulator.Config{})
-	do(vm, "at-tick,abi.effective,3/sdk.resume/abi.answer,500,d,b,-1")
+	do(vm, "at-tick,abi.effective,3/host.resume/abi.answer,500,d,b,-1")
 	r := vm.Request(request([2]string{"x-op", "pause"}))
 	r.Cancel()
 	if !r.Ended() || r.Paused() {

@@ -11,8 +11,8 @@ import (
 func TestWorkersShare(t *testing.T) {
 	one := start(t, emulator.Config{VMID: "v"})
 	two := one.StartWorker()
-	do(one, "abi.set_shared,k,v,0 sdk.define,c,g,h sdk.count,3")
-	do(two, "abi.shared,k sdk.define,c,g,h sdk.count,4")
+	do(one, "abi.set_shared,k,v,0 host.define,c,g,h host.count,3")
+	do(two, "abi.shared,k host.define,c,g,h host.count,4")
 	equal(t, "shared", found(two, "shared"), "0 1 v")
 	equal(t, "counter", two.Metric("c"), int64(7))
 	equal(t, "seen from the first", one.Metric("c"), int64(7))

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/config"
 	"sluice/internal/config/yamlconfig"
 	"sluice/internal/engine"
 	"sluice/internal/explain"
+	"sluice/internal/goabi"
 	"sluice/internal/host/hosttest"
 	"sluice/internal/look"
 	"sluice/internal/source"
@@ -88,7 +87,7 @@ func requests(t *testing.T) []*explain.Request {
 // gateway is the plugin over a proxy in memory.
 type gateway struct {
 	host *hosttest.Host
-	ctx  types.PluginContext
+	ctx  goabi.Plugin
 	next uint32
 }
 
@@ -99,7 +98,7 @@ func newGateway(t *testing.T, json []byte, env map[string]string) *gateway {
 	vm := plugin.NewVM(h)
 	h.Streams.OnMessage, h.Streams.OnClose = vm.StreamMessage, vm.StreamClosed
 	g := &gateway{host: h, ctx: vm.NewPluginContext(hosttest.RootID), next: 100}
-	if s := g.ctx.OnPluginStart(len(json)); s != types.OnPluginStartStatusOK {
+	if !g.ctx.OnPluginStart(len(json)) {
 		t.Fatalf("the plugin refuses the configuration: %v", h.Logs)
 	}
 	return g

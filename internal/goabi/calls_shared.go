@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package goabi
 

@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package goabi
 
@@ -18,14 +18,6 @@ const (
 	InternalFailure      Status = 10
 	BrokenConnection     Status = 11
 	Unimplemented        Status = 12
-)
-
-// Action is what a callback on a stream tells the host to do next.
-type Action uint32
-
-const (
-	Continue Action = 0
-	Pause    Action = 1
 )
 
 // Buffers that have no name in package host.

@@ -1,12 +1,32 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package goabi
 
-import "sluice/internal/goabi/internal/sdk"
+// contexts are the program's.
+var contexts Contexts
 
-// The gRPC callbacks, which the SDK lacks. Both get the root context's
-// identifier first. Tokens may be unknown: a stream that fails while it is
-// opened is closed under a token that its opener never got.
+// Serve has a program take the host's callbacks. An init function calls it.
+func Serve(vm VM) { contexts.VM = vm }
+
+// StreamOf is for the packages below: the stream of a number; nil for none.
+func StreamOf(id uint32) Stream { return contexts.Stream(id) }
+
+// PluginOf is for the packages below: the configuration of a number; nil for none.
+func PluginOf(id uint32) Plugin { return contexts.Plugin(id) }
+
+// End is for the packages below: it ends a stream.
+func End(id uint32) { contexts.End(id) }
+
+// Forget is for package deleted: it forgets a context.
+func Forget(id uint32) { contexts.Delete(id) }
+
+// EndOrAsk is for package done: it ends a stream, or asks a configuration whether
+// it may go.
+func EndOrAsk(id uint32) bool { return contexts.Done(id) }
+
+// The gRPC callbacks. Both get the root context's identifier first. Tokens may be
+// unknown: a stream that fails while it is opened is closed under a token that its
+// opener never got.
 var (
 	// OnGrpcReceive says that a message of size bytes came; GrpcMessage reads
 	// it, during this callback only.
@@ -21,46 +41,45 @@ var (
 //go:wasmexport proxy_abi_version_0_2_1
 func proxyABIVersion() {}
 
-//go:wasmexport proxy_on_vm_start
-func proxyOnVMStart(rootID, size uint32) (ok uint32) {
-	defer Recover("proxy_on_vm_start", rootID, nil)
-	return Bool(bool(sdk.OnVMStart(rootID, int(size))))
-}
-
 //go:wasmexport proxy_on_context_create
 func proxyOnContextCreate(id, parentID uint32) {
 	defer Recover("proxy_on_context_create", id, nil)
-	sdk.OnContextCreate(id, parentID)
+	contexts.Create(id, parentID)
 }
 
 //go:wasmexport proxy_on_configure
 func proxyOnConfigure(rootID, size uint32) (ok uint32) {
 	defer Recover("proxy_on_configure", rootID, nil)
-	return Bool(bool(sdk.OnConfigure(rootID, int(size))))
+	if p := contexts.Plugin(rootID); p != nil {
+		ok = Bool(p.OnPluginStart(int(size)))
+	}
+	return ok
 }
 
 //go:wasmexport proxy_on_tick
 func proxyOnTick(rootID uint32) {
 	defer Recover("proxy_on_tick", rootID, nil)
-	sdk.OnTick(rootID)
+	if p := contexts.Plugin(rootID); p != nil {
+		p.OnTick()
+	}
 }
 
 //go:wasmexport proxy_on_request_headers
 func proxyOnRequestHeaders(id, n, endOfStream uint32) (action uint32) {
 	defer Recover("proxy_on_request_headers", id, &action)
-	return uint32(sdk.OnRequestHeaders(id, int(n), endOfStream != 0))
+	if s := contexts.Stream(id); s != nil {
+		action = uint32(s.OnHttpRequestHeaders(int(n), endOfStream != 0))
+	}
+	return action
 }
 
 //go:wasmexport proxy_on_response_headers
 func proxyOnResponseHeaders(id, n, endOfStream uint32) (action uint32) {
 	defer Recover("proxy_on_response_headers", id, &action)
-	return uint32(sdk.OnResponseHeaders(id, int(n), endOfStream != 0))
-}
-
-//go:wasmexport proxy_on_delete
-func proxyOnDelete(id uint32) {
-	defer Recover("proxy_on_delete", id, nil)
-	sdk.OnDelete(id)
+	if s := contexts.Stream(id); s != nil {
+		action = uint32(s.OnHttpResponseHeaders(int(n), endOfStream != 0))
+	}
+	return action
 }
 
 //go:wasmexport proxy_on_grpc_receive

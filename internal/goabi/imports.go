@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package goabi
 
@@ -132,3 +132,9 @@ func randomGet(buf *byte, size uint32) uint32
 
 //go:wasmimport wasi_snapshot_preview1 clock_time_get
 func clockTimeGet(clock uint32, precision uint64, ns *uint64) uint32
+
+//go:wasmimport wasi_snapshot_preview1 environ_sizes_get
+func environSizesGet(count, size *uint32) uint32
+
+//go:wasmimport wasi_snapshot_preview1 environ_get
+func environGet(places *uint32, text *byte) uint32

@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package goabi
 
@@ -49,16 +49,6 @@ func take(s Status) ([]byte, Status) {
 	return b[:size:size], OK
 }
 
-// takeInto is take for the SDK's kind of result.
-func takeInto(s Status, data **byte, size *int) Status {
-	b, s := take(s)
-	*data, *size = nil, 0
-	if len(b) > 0 {
-		*data, *size = unsafe.SliceData(b), len(b)
-	}
-	return s
-}
-
 // word returns the number that a host call left; 0 if the call failed.
 func word(s Status) (uint32, Status) {
 	v := out.word
@@ -81,6 +71,3 @@ func long(s Status) (uint64, Status) {
 
 // text views b as a string, which the host only reads.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// view is text for the SDK's kind of argument.
-func view(data *byte, size int) string { return unsafe.String(data, size) }

@@ -1,12 +1,8 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package host
 
-import (
-	"syscall"
-
-	"sluice/internal/goabi"
-)
+import "sluice/internal/goabi"
 
 // Wasm is the proxy that this module runs in. It allocates nothing besides what
 // it returns.
@@ -32,7 +28,7 @@ func (Wasm) PluginConfiguration() ([]byte, Status) {
 }
 
 func (Wasm) Env(name string) string {
-	v, _ := syscall.Getenv(name)
+	v, _ := goabi.Getenv(name)
 	return v
 }
 

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"slices"
 	"sort"
 )
 
@@ -69,7 +68,7 @@ func (l *slots) take(now Micros, cost int64) Decision {
 	if i > 0 && l.held[i-1].stamp == till {
 		l.held[i-1].n += n
 	} else {
-		l.held = slices.Insert(l.held, i, hits{stamp: till, n: n})
+		l.held = insert(l.held, i, hits{stamp: till, n: n})
 	}
 	l.total += n
 	l.held = squeeze(l.held, ceilDiv(l.hold+1, maxPairs-1))

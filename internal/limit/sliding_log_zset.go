@@ -2,7 +2,6 @@ package limit
 
 import (
 	"errors"
-	"slices"
 )
 
 const maxExtra = 1 << 52 // what all costs above 1 in one zset log add up to
@@ -99,7 +98,7 @@ func (l *zsetLog) Take(now Micros, cost int64) Decision {
 	for i > 0 && v.members[i-1].stamp == h.stamp && v.members[i-1].at > h.at {
 		i--
 	}
-	v.members = slices.Insert(v.members, i, h)
+	v.members = insert(v.members, i, h)
 	v.total += n
 	l.store(&v)
 	return after(d, v.decide(now, cost))

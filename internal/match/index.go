@@ -33,7 +33,7 @@ func (x *Index) Append(dst []int, v *source.View) []int {
 	dst = x.root.walk(x, dst, v)
 	hits := dst[start:]
 	if !slices.IsSorted(hits) {
-		slices.Sort(hits)
+		sort(hits)
 	}
 	// A matcher with alternatives may have been found by several of them.
 	return dst[:start+len(slices.Compact(hits))]

@@ -1,6 +1,13 @@
 package match
 
-import "sluice/internal/source"
+import (
+	"sluice/internal/regex"
+	"sluice/internal/source"
+)
+
+// maxRegexp is how many bytes a regular expression may have. What a value costs
+// grows with them, and with the steps that package regex bounds.
+const maxRegexp = 1024
 
 // common are the alternatives that every condition knows.
 type common struct {
@@ -8,9 +15,7 @@ type common struct {
 	texts   []string
 	present bool
 	absent  bool
-	// regexps are MatchString of each. As a field of a type that is used through
-	// an interface, *regex would keep all of its parser's methods in the module.
-	regexps []func(s string) bool
+	regexps []*regex.Regex
 }
 
 func (c *common) Source() source.Source { return c.src }
@@ -31,11 +36,11 @@ func (c *common) take(i int, text, flags string) (bool, error) {
 		if len(text) > maxRegexp {
 			return true, &TextError{i, "a regular expression has at most 1024 bytes"}
 		}
-		re, err := compileRegexp(flags + text[1:])
+		re, err := regex.Compile(flags + text[1:])
 		if err != nil {
-			return true, &TextError{i, regexpMessage(err)}
+			return true, &TextError{i, "bad regular expression: " + err.Error()}
 		}
-		c.regexps = append(c.regexps, re.MatchString)
+		c.regexps = append(c.regexps, re)
 	default:
 		return false, nil
 	}
@@ -50,8 +55,8 @@ func (c *common) any(value string, ok bool) bool {
 	if c.present {
 		return true
 	}
-	for _, fits := range c.regexps {
-		if fits(value) {
+	for _, re := range c.regexps {
+		if re.MatchString(value) {
 			return true
 		}
 	}

@@ -42,8 +42,7 @@ var faulty = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "faults.wasm")
-	cmd := exec.Command("go", "build", "-tags", "tinygo,faults", "-buildmode=c-shared",
-		"-gcflags=github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/internal=-complete=false",
+	cmd := exec.Command("go", "build", "-tags", "faults", "-buildmode=c-shared",
 		"-ldflags=-s -w", "-o", out, ".")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

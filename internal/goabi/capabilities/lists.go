@@ -2,22 +2,18 @@ package capabilities
 
 // callbacks are what the proxy calls in the plugin.
 var callbacks = []Capability{
-	{"proxy_on_vm_start", "the plugin starts"},
 	{"proxy_on_context_create", "a configuration, or a request, begins"},
 	{"proxy_on_configure", "reads the limits"},
 	{"proxy_on_tick", "deadlines, heartbeats, reconnects"},
 	{"proxy_on_request_headers", "a request is decided"},
 	{"proxy_on_request_body", "counts bytes where a limit's cost is body_bytes"},
-	{"proxy_on_request_trailers", "a body without a known length ends"},
 	{"proxy_on_response_headers", "adds the rate-limit headers; settles by status and header"},
 	{"proxy_on_response_body", "settles by what the answer says"},
 	{"proxy_on_response_trailers", "settles by a trailer"},
 	{"proxy_on_grpc_receive", "replies from Redis"},
 	{"proxy_on_grpc_close", "the stream to Redis broke"},
 	{"proxy_on_http_call_response", "replies from Redis, with redis.link: http"},
-	{"proxy_on_log", "a request ended: settles, frees its slot"},
-	{"proxy_on_done", "the same, where the proxy calls no proxy_on_log"},
-	{"proxy_on_delete", "forgets a request"},
+	{"proxy_on_done", "a request ended: settles, frees its slot"},
 }
 
 // calls are what the plugin calls in the proxy.

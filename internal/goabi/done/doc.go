@@ -1,3 +1,4 @@
-// Package done exports proxy_on_done, by which the SDK asks a plugin context
-// whether it may go. Import it for its side effect.
+// Package done exports proxy_on_done, by which the host asks a plugin's context
+// whether it may go, and which is the last word of a request.
+// Import it for its side effect.
 package done

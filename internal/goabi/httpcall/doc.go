@@ -1,4 +1,3 @@
-// Package httpcall exports proxy_on_http_call_response, through which the SDK
-// runs the callbacks of its HTTP callouts. Import it for its side effect, or set
-// OnResponse to get answers to calls made without the SDK.
+// Package httpcall exports proxy_on_http_call_response, the answers to HTTP
+// callouts. Import it and set OnResponse.
 package httpcall

@@ -1,24 +1,19 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package httpcall
 
-import (
-	"sluice/internal/goabi"
-	"sluice/internal/goabi/internal/sdk"
-)
+import "sluice/internal/goabi"
 
-// OnResponse, if set, is asked before the SDK: it takes the answers to calls
-// that goabi.HTTPCall made, reports true for those, and leaves the others to the
-// SDK. headers and trailers are counts, size is the body's in bytes; all three
-// are 0 when no answer came (goabi.GetStatus tells why). The effective context
-// is the root.
-var OnResponse func(rootID, token, headers, size, trailers uint32) bool
+// OnResponse takes the answers to calls that goabi.HTTPCall made. headers and
+// trailers are counts, size is the body's in bytes; all three are 0 when no answer
+// came (goabi.GetStatus tells why). The effective context is the root. Tokens may be
+// unknown, as those of goabi.OnGrpcClose.
+var OnResponse func(rootID, token, headers, size, trailers uint32)
 
 //go:wasmexport proxy_on_http_call_response
 func onHTTPCallResponse(rootID, token, headers, size, trailers uint32) {
 	defer goabi.Recover("proxy_on_http_call_response", rootID, nil)
-	if OnResponse != nil && OnResponse(rootID, token, headers, size, trailers) {
-		return
+	if OnResponse != nil {
+		OnResponse(rootID, token, headers, size, trailers)
 	}
-	sdk.OnHTTPCallResponse(rootID, token, int(headers), int(size), int(trailers))
 }

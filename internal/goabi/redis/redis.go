@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc && higress
+//go:build wasip1 && higress
 
 package redis
 

@@ -1,14 +1,11 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package streamlog
 
-import (
-	"sluice/internal/goabi"
-	"sluice/internal/goabi/internal/sdk"
-)
+import "sluice/internal/goabi"
 
 //go:wasmexport proxy_on_log
 func onLog(id uint32) {
 	defer goabi.Recover("proxy_on_log", id, nil)
-	sdk.OnLog(id)
+	goabi.End(id)
 }

@@ -1,4 +1,4 @@
-//go:build !tinygo
+//go:build !wasip1
 
 // The compiler accepts functions without a body only in a package that has an
 // assembly file.

@@ -1,4 +1,4 @@
-//go:build !tinygo
+//go:build !wasip1
 
 package sdkhost
 
@@ -22,28 +22,28 @@ type plugin struct {
 	onStart   func()
 }
 
-func (p *plugin) NewPluginContext(uint32) types.PluginContext { return pluginContext{p} }
+func (p *plugin) NewPluginContext(uint32) types.PluginContext { return testPlugin{p} }
 
-type pluginContext struct{ *plugin }
+type testPlugin struct{ *plugin }
 
-func (p pluginContext) OnPluginStart(int) types.OnPluginStartStatus {
+func (p testPlugin) OnPluginStart(int) types.OnPluginStartStatus {
 	if p.onStart != nil {
 		p.onStart()
 	}
 	return true
 }
-func (p pluginContext) OnTick()                                 { p.onTick() }
-func (p pluginContext) OnPluginDone() bool                      { return true }
-func (p pluginContext) OnQueueReady(uint32)                     {}
-func (p pluginContext) NewTcpContext(uint32) types.TcpContext   { return nil }
-func (p pluginContext) NewHttpContext(uint32) types.HttpContext { return &httpContext{p: p.plugin} }
+func (p testPlugin) OnTick()                                 { p.onTick() }
+func (p testPlugin) OnPluginDone() bool                      { return true }
+func (p testPlugin) OnQueueReady(uint32)                     {}
+func (p testPlugin) NewTcpContext(uint32) types.TcpContext   { return nil }
+func (p testPlugin) NewHttpContext(uint32) types.HttpContext { return &testStream{p: p.plugin} }
 
-type httpContext struct {
+type testStream struct {
 	types.DefaultHttpContext
 	p *plugin
 }
 
-func (c *httpContext) OnHttpRequestHeaders(int, bool) types.Action { return c.p.onRequest() }
+func (c *testStream) OnHttpRequestHeaders(int, bool) types.Action { return c.p.onRequest() }
 
 func emulate(t *testing.T, p *plugin) proxytest.HostEmulator {
 	t.Helper()

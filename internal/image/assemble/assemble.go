@@ -31,9 +31,9 @@ func Plugin(ctx context.Context, root, name, file string) (image.Content, error)
 	if c.Text, err = os.ReadFile(filepath.Join(root, "LICENSE")); err != nil {
 		return c, err
 	}
-	tags := "tinygo"
+	tags := ""
 	if info.Host != "envoy" {
-		tags += "," + info.Host
+		tags = info.Host
 	}
 	if c.Modules, err = bill.Modules(ctx, bill.Program{Root: root, Package: ".", OS: "wasip1", Arch: "wasm", Tags: tags}); err != nil {
 		return c, err

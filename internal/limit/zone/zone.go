@@ -7,22 +7,11 @@ package zone
 //go:generate go run ./gen
 
 import (
-	_ "embed" // the database
 	"errors"
 	"strconv"
 
 	"sluice/internal/limit"
 )
-
-// database is what gen wrote: the zones' names, then what their clocks do.
-//
-// Names are in ascending order: how many, then for each the bytes it shares with
-// the one before, those that follow, these themselves, and which clock it has.
-// Clocks are one after the other, each with its length before it; see decode.
-// Numbers are varints.
-//
-//go:embed zones.bin
-var database string
 
 // Base is where times in the database count from: 2000-01-01 UTC, Unix seconds.
 // What clocks did before is not in it.

@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc && early
+//go:build wasip1 && early
 
 package main
 

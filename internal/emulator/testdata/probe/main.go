@@ -1,7 +1,7 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 // Command probe is a module that does what its requests tell it to: every host
-// call of proxy-wasm, through the SDK and without it, in any callback. The tests
+// call of proxy-wasm, through package host and without it, in any callback. The tests
 // of packages goabi and emulator run it.
 //
 // A request says what to do in header fields, one per callback (x-op for the
@@ -13,26 +13,27 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-
 	"sluice/internal/goabi"
 	_ "sluice/internal/goabi/body"
+	_ "sluice/internal/goabi/deleted"
 	_ "sluice/internal/goabi/done"
 	"sluice/internal/goabi/grpcmetadata"
 	"sluice/internal/goabi/httpcall"
 	_ "sluice/internal/goabi/memstats"
 	_ "sluice/internal/goabi/queue"
+	_ "sluice/internal/goabi/requesttrailers"
 	_ "sluice/internal/goabi/streamlog"
 	_ "sluice/internal/goabi/tcp"
 	_ "sluice/internal/goabi/trailers"
+	"sluice/internal/goabi/vmstart"
 	"sluice/internal/host"
 )
 
 func main() { panic("never runs in a module built with c-shared") }
 
 func init() {
-	proxywasm.SetVMContext(&vmContext{})
+	goabi.Serve(vmContext{})
+	vmstart.OnStart = onVMStart
 	goabi.OnPanic = onPanic
 	goabi.OnGrpcReceive = func(root, token, size uint32) {
 		called("proxy_on_grpc_receive", root, token, size)
@@ -53,23 +54,24 @@ func init() {
 		called("proxy_on_grpc_receive_trailing_metadata", root, token, n)
 		logMap("trailing", grpcmetadata.MapTrailing)
 	}
-	httpcall.OnResponse = func(root, token, headers, size, trailers uint32) bool {
+	httpcall.OnResponse = func(root, token, headers, size, trailers uint32) {
 		called("proxy_on_http_call_response", root, token, headers, size, trailers)
-		if !ownCalls[token] {
-			return false
+		if caller, ok := callers[token]; ok {
+			delete(callers, token)
+			onAnswer(caller, headers, size)
+			return
 		}
 		code, text, s := goabi.GetStatus()
 		result("status", s, strconv.Itoa(int(code))+" "+text)
-		return true
 	}
 }
 
 var (
-	proxy    host.Wasm
-	armed    = map[string]bool{}   // callbacks that panic when next called
-	pausing  bool                  // what OnPanic answers
-	ownCalls = map[uint32]bool{}   // HTTP calls made without the SDK
-	waiting  = map[uint32]uint32{} // paused contexts by the stream they wait for
+	proxy   host.Wasm
+	armed   = map[string]bool{}   // callbacks that panic when next called
+	pausing bool                  // what OnPanic answers
+	callers = map[uint32]uint32{} // contexts that read the answer to their HTTP call
+	waiting = map[uint32]uint32{} // paused contexts by the stream they wait for
 )
 
 // called notes a callback, and panics in it if it was told to.
@@ -79,7 +81,7 @@ func called(callback string, args ...uint32) {
 		line = append(line, ' ')
 		line = strconv.AppendUint(line, uint64(a), 10)
 	}
-	proxywasm.LogDebug(string(line))
+	proxy.Log(host.Debug, string(line))
 	if armed[callback] {
 		delete(armed, callback)
 		panic("armed")
@@ -94,7 +96,7 @@ func onPanic(callback string, id uint32, v any) goabi.Action {
 	if !ok {
 		text = "?"
 	}
-	proxywasm.LogWarn("recovered " + callback + " " + strconv.Itoa(int(id)) + " " + text)
+	proxy.Log(host.Warn, "recovered "+callback+" "+strconv.Itoa(int(id))+" "+text)
 	if armed["OnPanic"] {
 		delete(armed, "OnPanic")
 		panic("in the hook")
@@ -105,11 +107,11 @@ func onPanic(callback string, id uint32, v any) goabi.Action {
 	return goabi.Continue
 }
 
-type vmContext struct{ types.DefaultVMContext }
+type vmContext struct{}
 
-func (*vmContext) OnVMStart(size int) types.OnVMStartStatus {
-	b, err := proxywasm.GetVMConfiguration()
-	if err != nil && size > 0 {
+func onVMStart(size int) bool {
+	b, st := goabi.GetBufferBytes(goabi.BufferVMConfiguration, 0, goabi.MaxValue)
+	if st != goabi.OK && size > 0 {
 		return false
 	}
 	armed["proxy_on_vm_start"] = string(b) == "panic"
@@ -120,23 +122,22 @@ func (*vmContext) OnVMStart(size int) types.OnVMStartStatus {
 	return string(b) != "fail"
 }
 
-func (*vmContext) NewPluginContext(id uint32) types.PluginContext {
+func (vmContext) NewPluginContext(id uint32) goabi.Plugin {
 	called("proxy_on_context_create", id)
 	return &pluginContext{id: id}
 }
 
 type pluginContext struct {
-	types.DefaultPluginContext
 	id     uint32
 	config string
 	tickOp string
 }
 
-func (p *pluginContext) OnPluginStart(size int) types.OnPluginStartStatus {
-	sdk, _ := proxywasm.GetPluginConfiguration()
+func (p *pluginContext) OnPluginStart(size int) bool {
+	abi, _ := goabi.GetBufferBytes(goabi.BufferPluginConfiguration, 0, uint32(size))
 	own, _ := proxy.PluginConfiguration()
-	if string(sdk) != string(own) || len(own) != size {
-		proxywasm.LogError("the configuration comes out differently")
+	if string(abi) != string(own) || len(own) != size {
+		proxy.Log(host.Error, "the configuration comes out differently")
 		return false
 	}
 	p.config = string(own)
@@ -153,8 +154,8 @@ func (p *pluginContext) OnPluginDone() bool {
 func (p *pluginContext) OnQueueReady(queue uint32) {
 	called("proxy_on_queue_ready", p.id, queue)
 	if p.config == "drain" {
-		b, err := proxywasm.DequeueSharedQueue(queue)
-		result("drained", err, b)
+		b, s := goabi.DequeueSharedQueue(queue)
+		result("drained", s, b)
 	}
 }
 
@@ -163,15 +164,10 @@ func (p *pluginContext) OnTick() {
 	p.run(nil, p.tickOp)
 }
 
-func (p *pluginContext) NewHttpContext(id uint32) types.HttpContext {
+func (p *pluginContext) NewHttpContext(id uint32) goabi.Stream {
+	called("proxy_on_context_create", id, p.id)
 	if strings.HasPrefix(p.config, "tcp") {
-		return nil
+		return &tcpContext{p: p, id: id}
 	}
-	called("proxy_on_context_create", id, p.id)
 	return &httpContext{p: p, id: id}
-}
-
-func (p *pluginContext) NewTcpContext(id uint32) types.TcpContext {
-	called("proxy_on_context_create", id, p.id)
-	return &tcpContext{p: p, id: id}
 }

@@ -1,4 +1,4 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package main
 
@@ -6,9 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"sluice/internal/goabi"
 	"sluice/internal/host"
@@ -21,8 +18,8 @@ var ops = map[string]op{}
 
 // run does the operations that a header field lists, and returns what the
 // callback is to answer.
-func (p *pluginContext) run(c *httpContext, todo string) types.Action {
-	action := types.ActionContinue
+func (p *pluginContext) run(c *httpContext, todo string) goabi.Action {
+	action := goabi.Continue
 	for _, o := range strings.Fields(todo) {
 		name, rest, _ := strings.Cut(o, ",")
 		var args []string
@@ -30,12 +27,12 @@ func (p *pluginContext) run(c *httpContext, todo string) types.Action {
 			args = strings.Split(rest, ",")
 		}
 		if name == "pause" {
-			action = types.ActionPause
+			action = goabi.Pause
 			continue
 		}
 		f := ops[name]
 		if f == nil {
-			proxywasm.LogError("no operation " + name)
+			proxy.Log(host.Error, "no operation "+name)
 			continue
 		}
 		f(p, c, args)
@@ -43,14 +40,12 @@ func (p *pluginContext) run(c *httpContext, todo string) types.Action {
 	return action
 }
 
-// result logs what an operation found: its error or status, and a value.
+// result logs what an operation found: its status, and a value.
 func result(name string, outcome any, value any) {
 	line := name + ": "
 	switch o := outcome.(type) {
 	case nil:
 		line += "0"
-	case error:
-		line += o.Error()
 	case goabi.Status:
 		line += strconv.Itoa(int(o))
 	case host.Status:
@@ -68,7 +63,7 @@ func result(name string, outcome any, value any) {
 	case int64:
 		line += " " + strconv.FormatInt(v, 10)
 	}
-	proxywasm.LogInfo(strings.TrimSuffix(line, " "))
+	proxy.Log(host.Info, strings.TrimSuffix(line, " "))
 }
 
 // logMap logs a header map read both as pairs and by its first name.
@@ -114,7 +109,7 @@ func init() {
 		c.id++
 	}
 	ops["index"] = func(_ *pluginContext, _ *httpContext, args []string) {
-		proxywasm.LogInfo(args[len(args)+1])
+		proxy.Log(host.Info, args[len(args)+1])
 	}
 	ops["exit"] = func(*pluginContext, *httpContext, []string) {
 		os.Stderr.WriteString("last words\nand an unfinished line")

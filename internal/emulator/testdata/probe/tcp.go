@@ -1,65 +1,67 @@
-//go:build wasip1 && tinygo && gc
+//go:build wasip1
 
 package main
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice/internal/goabi"
+	"sluice/internal/goabi/tcp"
 )
 
 // tcpContext reads what to do from the data itself.
 type tcpContext struct {
-	types.DefaultTcpContext
+	goabi.Idle
 	p  *pluginContext
 	id uint32
 }
 
-func (c *tcpContext) OnNewConnection() types.Action {
+var _ tcp.Connection = (*tcpContext)(nil)
+
+func (c *tcpContext) OnNewConnection() goabi.Action {
 	called("proxy_on_new_connection", c.id)
 	if c.p.config == "tcp pause" {
-		return types.ActionPause
+		return goabi.Pause
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
-func (c *tcpContext) OnDownstreamData(n int, end bool) types.Action {
+func (c *tcpContext) OnDownstreamData(n int, end bool) goabi.Action {
 	called("proxy_on_downstream_data", c.id, uint32(n), bit(end))
-	b, err := proxywasm.GetDownstreamData(0, n)
-	result("downstream", err, b)
+	b, s := goabi.GetBufferBytes(downstream, 0, uint32(n))
+	result("downstream", s, b)
 	switch string(b) {
 	case "pause":
-		return types.ActionPause
+		return goabi.Pause
 	case "append":
-		result("append", proxywasm.AppendDownstreamData([]byte("ed")), "")
+		result("append", goabi.SetBufferBytes(downstream, all, 0, []byte("ed")), "")
 	case "prepend":
-		result("prepend", proxywasm.PrependDownstreamData([]byte("pre")), "")
+		result("prepend", goabi.SetBufferBytes(downstream, 0, 0, []byte("pre")), "")
 	case "close downstream":
-		result("close", proxywasm.CloseDownstream(), "")
+		result("close", goabi.CloseStream(downstream), "")
 	case "close upstream":
-		result("close", proxywasm.CloseUpstream(), "")
+		result("close", goabi.CloseStream(upstream), "")
 	case "continue":
-		result("continue", proxywasm.ContinueTcpStream(), "")
-		return types.ActionPause
+		result("continue", goabi.ContinueStream(downstream), "")
+		return goabi.Pause
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
-func (c *tcpContext) OnUpstreamData(n int, end bool) types.Action {
+func (c *tcpContext) OnUpstreamData(n int, end bool) goabi.Action {
 	called("proxy_on_upstream_data", c.id, uint32(n), bit(end))
-	b, err := proxywasm.GetUpstreamData(0, n)
-	result("upstream", err, b)
+	b, s := goabi.GetBufferBytes(upstream, 0, uint32(n))
+	result("upstream", s, b)
 	if string(b) == "replace" {
-		result("replace", proxywasm.ReplaceUpstreamData([]byte("replaced")), "")
+		result("replace", goabi.SetBufferBytes(upstream, 0, all, []byte("replaced")), "")
 	}
-	return types.ActionContinue
+	return goabi.Continue
 }
 
-func (c *tcpContext) OnDownstreamClose(p types.PeerType) {
-	called("proxy_on_downstream_connection_close", c.id, uint32(p))
+func (c *tcpContext) OnDownstreamClose(peer uint32) {
+	called("proxy_on_downstream_connection_close", c.id, peer)
 }
 
-func (c *tcpContext) OnUpstreamClose(p types.PeerType) {
-	called("proxy_on_upstream_connection_close", c.id, uint32(p))
+func (c *tcpContext) OnUpstreamClose(peer uint32) {
+	called("proxy_on_upstream_connection_close", c.id, peer)
 }
 
-func (c *tcpContext) OnStreamDone() { called("proxy_on_log", c.id) }
+func (c *tcpContext) OnHttpStreamDone() { called("proxy_on_log", c.id) }
