@@ -3,6 +3,7 @@ package pauses
 import (
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -53,22 +54,17 @@ func TestBusyProcessorsDontPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	for range 8 {
 		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() { // busy on purpose
 			}
 		}()
 	}
 	begin := time.Now()
 	time.Sleep(500 * time.Millisecond)
 	end := time.Now()
-	close(stop)
+	stop.Store(true)
 	if err := l.Stop(); err != nil {
 		t.Fatal(err)
 	}

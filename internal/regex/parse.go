@@ -69,7 +69,8 @@ func (p *parser) parse() []step {
 			p.fail("invalid UTF-8", i, len(p.text))
 		}
 	}
-	operator, before := -1, 0 // where the operator began that ends here, and the one before it
+	operator := -1 // where the operator began that ends here, and the one before it
+	var before int
 	for p.i < len(p.text) {
 		before, operator = operator, -1
 		at := p.i
