@@ -52,8 +52,9 @@ func pin(pid int, to *unix.CPUSet) error {
 	return nil
 }
 
-// pinAll does so with this program and everything that the bed runs.
-func (b *bed) pinAll(to *unix.CPUSet) error {
+// around are the processes that a gateway works with: this program, which sends the
+// load, Redis, the application and the service.
+func (b *bed) around() []int {
 	pids := []int{os.Getpid(), b.redis.Process().Pid(), b.application.Process().Pid()}
 	if b.cluster != nil {
 		for _, node := range b.cluster.Nodes {
@@ -63,6 +64,12 @@ func (b *bed) pinAll(to *unix.CPUSet) error {
 	if b.service != nil {
 		pids = append(pids, b.service.proc.Pid())
 	}
+	return pids
+}
+
+// pinAll does so with this program and everything that the bed runs.
+func (b *bed) pinAll(to *unix.CPUSet) error {
+	pids := b.around()
 	for _, g := range b.gateways {
 		pids = append(pids, g.Process().Pid())
 	}

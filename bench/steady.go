@@ -67,6 +67,14 @@ func (b *bed) steady(ctx context.Context, tables []table, closed map[string][]fi
 				err = again
 			}
 		}()
+		if err := b.urgentAll(true); err != nil {
+			say("latency is measured by the kernel's usual turns: %v", err)
+		}
+		defer func() {
+			if again := b.urgentAll(false); err == nil {
+				err = again
+			}
+		}()
 	} else {
 		cpus.gateway, cpus.rest = cpus.all, cpus.all
 	}
