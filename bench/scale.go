@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -24,7 +25,8 @@ const (
 	scaleGateways = 8
 	scaleLimit    = 5000
 	scaleConns    = 4    // of wrk to each gateway
-	scalePause    = 4    // ms that each of wrk's paced connections waits
+	scalePause    = 8    // ms that each of wrk's paced connections waits
+	pacedConns    = 8    // of wrk to each gateway then
 	scaleOffered  = 6000 // requests a second of the constant rate
 )
 
@@ -40,7 +42,9 @@ type scaleResult struct {
 	Full   wrkScale   `json:"full"`  // as fast as it goes
 	Paced  wrkScale   `json:"paced"` // somewhat above the limit
 	Steady exactScale `json:"steady"`
-	Ab     abResult   `json:"ab"`
+	// Few is the same load on as many gateways as there are processors.
+	Few exactScale `json:"few"`
+	Ab  abResult   `json:"ab"`
 }
 
 // wrkScale is one load by wrk, one process for each gateway. Rates are a second.
@@ -57,6 +61,7 @@ type wrkScale struct {
 // exactScale is a load at a constant rate of which every admission is known by the
 // time of Redis's clock at which it was decided.
 type exactScale struct {
+	Gateways int       `json:"gateways"`
 	Offered  float64   `json:"offered"`
 	Admitted float64   `json:"admitted"`
 	Worst    int64     `json:"worst"` // most admitted in any second
@@ -88,11 +93,11 @@ func (b *bed) scale(ctx context.Context, length time.Duration, say func(string, 
 	}
 	r := &scaleResult{}
 	var err error
-	if r.Full, err = b.wrkScale(ctx, gateways, script, 0, length); err != nil {
+	if r.Full, err = b.wrkScale(ctx, gateways, script, 0, scaleConns, length); err != nil {
 		return nil, err
 	}
 	say("%d gateways, as fast as it goes: %.0f/s offered, %.0f/s admitted, %.0f Redis ops/s", scaleGateways, r.Full.Offered, r.Full.Admitted, r.Full.Ops)
-	if r.Paced, err = b.wrkScale(ctx, gateways, script, scalePause, length); err != nil {
+	if r.Paced, err = b.wrkScale(ctx, gateways, script, scalePause, pacedConns, length); err != nil {
 		return nil, err
 	}
 	say("%d gateways, paced: %.0f/s offered, %.0f/s admitted", scaleGateways, r.Paced.Offered, r.Paced.Admitted)
@@ -100,18 +105,23 @@ func (b *bed) scale(ctx context.Context, length time.Duration, say func(string, 
 		return nil, err
 	}
 	say("%d gateways, constant rate: %.0f/s offered, %.0f/s admitted, at most %d in a second, p99 %.2f ms", scaleGateways, r.Steady.Offered, r.Steady.Admitted, r.Steady.Worst, r.Steady.Load.P99)
+	few := gateways[:min(len(gateways), runtime.NumCPU())]
+	if r.Few, err = b.exactScale(ctx, few, length); err != nil {
+		return nil, err
+	}
+	say("%d gateways, the same rate: %.0f/s admitted, at most %d in a second, p99 %.2f ms", len(few), r.Few.Admitted, r.Few.Worst, r.Few.Load.P99)
 	r.Ab, err = b.ab(ctx)
 	return r, err
 }
 
 // wrkScale runs a wrk for each gateway, all at once.
-func (b *bed) wrkScale(ctx context.Context, gateways []*stack.Envoy, script string, pause int, length time.Duration) (wrkScale, error) {
+func (b *bed) wrkScale(ctx context.Context, gateways []*stack.Envoy, script string, pause, conns int, length time.Duration) (wrkScale, error) {
 	run := func(length time.Duration) ([]wrkLoad, error) {
 		loads, errs := make([]wrkLoad, len(gateways)), make([]error, len(gateways))
 		var all sync.WaitGroup
 		for i, e := range gateways {
 			all.Go(func() {
-				loads[i], errs[i] = runWrk(ctx, b.tools.wrk, script, e.URL(), pause, scaleConns, length)
+				loads[i], errs[i] = runWrk(ctx, b.tools.wrk, script, e.URL(), pause, conns, length)
 			})
 		}
 		all.Wait()
@@ -175,7 +185,14 @@ func (b *bed) scaleUsed(ctx context.Context, gateways []*stack.Envoy) (u used, e
 }
 
 // exactScale loads the gateways at a constant rate above the limit.
-func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length time.Duration) (exactScale, error) {
+func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length time.Duration) (_ exactScale, err error) {
+	if b.urgentAll(true) == nil {
+		defer func() {
+			if again := b.urgentAll(false); err == nil {
+				err = again
+			}
+		}()
+	}
 	var addrs []string
 	for _, e := range gateways {
 		addrs = append(addrs, address(e))
@@ -188,7 +205,7 @@ func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length ti
 	var times []history.Admission
 	var wrong error
 	result, err := load.Run(ctx, load.Options{
-		Addrs: addrs, Rate: scaleOffered, Conns: 16, Warm: p.Warm / 2, Length: p.Length,
+		Addrs: addrs, Rate: scaleOffered, Conns: 16 * scaleGateways / len(addrs), Warm: p.Warm / 2, Length: p.Length,
 		Request: callers("bench", 1, "x-debug: "+debugSecret+"\r\n"),
 		Each: func(a load.Answer) {
 			if a.Status != admitted {
@@ -213,7 +230,7 @@ func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length ti
 		return exactScale{}, err
 	}
 	return exactScale{
-		Offered: scaleOffered, Admitted: float64(len(times)) / length.Seconds(),
+		Gateways: len(gateways), Offered: scaleOffered, Admitted: float64(len(times)) / length.Seconds(),
 		Worst: history.Worst(times, time.Second.Microseconds())[""].Units,
 		Load:  latenciesOf(result, scaleOffered, p), RTT50: load.Ms(rtt, 50), RTT99: load.Ms(rtt, 99),
 	}, nil

@@ -154,6 +154,12 @@ var targets = []target{
 			return against(r.figures[rowOne], r.figures[rowNone], func(a, b figures) float64 { return a.RSS - b.RSS })
 		}},
 	{what: "8 gateways, one limit of 5000/s: p99 at a constant rate, ms", must: 5, format: "%.2f", figure: ofSteadyScale(func(s exactScale) float64 { return s.Load.P99 })},
+	{what: "… the same load on as many gateways as processors: p99, ms", must: 5, format: "%.2f", figure: ofScale(func(s *scaleResult) float64 {
+		if s.Few.Load.Lost > 0 {
+			return math.NaN()
+		}
+		return s.Few.Load.P99
+	})},
 	{what: "… p99 with wrk, as fast as it goes, ms", must: 5, format: "%.2f", figure: ofScale(func(s *scaleResult) float64 { return s.Full.P99 })},
 	{what: "… admitted at a constant rate, off the limit by, %", must: 5, format: "%.2f", figure: ofSteadyScale(func(s exactScale) float64 { return offBy(s.Admitted) })},
 	{what: "… admitted with wrk, paced, off the limit by, %", must: 5, format: "%.2f", figure: ofScale(func(s *scaleResult) float64 { return offBy(s.Paced.Admitted) })},

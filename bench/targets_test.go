@@ -73,12 +73,12 @@ func TestScaleTargets(t *testing.T) {
 		}
 		return
 	}
-	// Met: both p99 and the commands. Not: both rates, and the fullest second.
-	if met, not, unknown := count(); met != 3 || not != 3 || unknown != 0 {
+	// Met: the three p99 and the commands. Not: both rates, and the fullest second.
+	if met, not, unknown := count(); met != 4 || not != 3 || unknown != 0 {
 		t.Errorf("%d met, %d not, %d unknown", met, not, unknown)
 	}
-	r.scale.Steady.Load.Lost = 0.01
-	if _, _, unknown := count(); unknown != 3 {
+	r.scale.Steady.Load.Lost, r.scale.Few.Load.Lost = 0.01, 0.01
+	if _, _, unknown := count(); unknown != 4 {
 		t.Errorf("%d unknown", unknown)
 	}
 }
