@@ -27,7 +27,7 @@ var applicationYAML []byte
 var rateLimitYAML []byte
 
 // bed is every process that the rows share, and a gateway for each row. All are
-// started at once, so that rounds can alternate; who isn't measured is idle.
+// started at once, so that rounds can alternate; who isn't measured is stopped.
 type bed struct {
 	root  string // the checkout
 	dir   string // where logs go

@@ -301,6 +301,9 @@ func (r *report) measureGateways(ctx context.Context, b *bed, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := b.doze(); err != nil {
+		return err
+	}
 	if r.figures, err = b.measure(ctx, rows, o.plan, say); err != nil {
 		return err
 	}

@@ -119,8 +119,15 @@ func (b *bed) used(ctx context.Context, r row) (used, error) {
 
 // one measures one row: an empty Redis, some load that brings gateway and Redis
 // into their steady state, then the load that counts.
-func (b *bed) one(ctx context.Context, r row, p plan, script string) (figures, error) {
-	gateway := b.gateways[r.name]
+func (b *bed) one(ctx context.Context, r row, p plan, script string) (f figures, err error) {
+	err = b.awake(r, func(gateway *stack.Envoy) error {
+		f, err = b.loaded(ctx, gateway, r, p, script)
+		return err
+	})
+	return f, err
+}
+
+func (b *bed) loaded(ctx context.Context, gateway *stack.Envoy, r row, p plan, script string) (figures, error) {
 	if err := b.ready(ctx, r); err != nil {
 		return figures{}, err
 	}

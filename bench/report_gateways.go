@@ -13,7 +13,7 @@ func (r *report) gateways() {
 		"*Added* is the CPU of Envoy, Redis and the rate-limit service together above that of the table's base row in the same round. "+
 		"Redis commands are counted by its `total_commands_processed`, so those inside scripts are in them. "+
 		"Load generator, application, Redis and gateway share the machine's cores, so that requests a second are bounded by all of them together. "+
-		"Programs outside the benchmark used %s of a core meanwhile.\n",
+		"Gateways that aren't measured are stopped (`SIGSTOP`). Programs outside the benchmark used %s of a core meanwhile.\n",
 		over(r.all(), func(f figures) float64 { return f.Others }).full("%.2f"))
 	r.line("Latencies here are those of a closed loop, which sends less while answers are slow: they belong to the throughput beside them. *Connections* are the gateway's own to Redis or to the service.\n")
 	r.picture(pictureThroughput)

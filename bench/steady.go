@@ -148,8 +148,16 @@ func (b *bed) steadyOne(ctx context.Context, cpus processors, r, base row, rate 
 
 // latencies sends a load at a constant rate to a row's gateway, which meanwhile has
 // its processor.
-func (b *bed) latencies(ctx context.Context, cpus processors, r row, keys int, rate float64, p plan) (_ latencies, err error) {
-	pid := b.gateways[r.name].Process().Pid()
+func (b *bed) latencies(ctx context.Context, cpus processors, r row, keys int, rate float64, p plan) (l latencies, err error) {
+	err = b.awake(r, func(gateway *stack.Envoy) error {
+		l, err = b.constant(ctx, gateway, cpus, r, keys, rate, p)
+		return err
+	})
+	return l, err
+}
+
+func (b *bed) constant(ctx context.Context, gateway *stack.Envoy, cpus processors, r row, keys int, rate float64, p plan) (_ latencies, err error) {
+	pid := gateway.Process().Pid()
 	if err := pin(pid, &cpus.gateway); err != nil {
 		return latencies{}, err
 	}
@@ -162,8 +170,8 @@ func (b *bed) latencies(ctx context.Context, cpus processors, r row, keys int, r
 		return latencies{}, err
 	}
 	result, err := load.Run(ctx, load.Options{
-		Addrs: []string{address(b.gateways[r.name])}, Rate: rate, Conns: steadyConns,
-		Warm: p.Warm / 2, Length: p.Length, Request: callers(address(b.gateways[r.name]), keys),
+		Addrs: []string{address(gateway)}, Rate: rate, Conns: steadyConns,
+		Warm: p.Warm / 2, Length: p.Length, Request: callers(address(gateway), keys),
 	})
 	if err != nil {
 		return latencies{}, err
