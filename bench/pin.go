@@ -36,6 +36,11 @@ func divideProcessors() (p processors, ok bool, err error) {
 // pin lets a process run on some processors only: each of its threads, and with
 // them those that it will start.
 func pin(pid int, to *unix.CPUSet) error {
+	return eachThread(pid, func(id int) error { return unix.SchedSetaffinity(id, to) })
+}
+
+// eachThread sets something about each thread that a process has now.
+func eachThread(pid int, set func(thread int) error) error {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return err
@@ -45,8 +50,8 @@ func pin(pid int, to *unix.CPUSet) error {
 		if err != nil {
 			return err
 		}
-		if err := unix.SchedSetaffinity(id, to); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
-			return fmt.Errorf("processors of thread %d: %w", id, err)
+		if err := set(id); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
+			return fmt.Errorf("thread %d of process %d: %w", id, pid, err)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ func (r *report) steadySection() {
 		"a request's latency counts from when it was due (open loop, so that nothing is left out that waits behind a slow answer). "+
 		"*Added* is above the table's base row at the same rate, right before or after. Each is the median of the rounds of %v, with the least and the most. "+
 		"A PING is a round trip to Redis by a thread of its own meanwhile.\n", steadyConns, r.options.steady.Length)
-	r.line("The gateway that is measured has one of the machine's processors to itself; everything else, Redis and the load generator (`bench/load`) too, shares the others, if there are any, where the generator, Redis, the application and the service get their turn at once (`SCHED_FIFO`), as they would on machines of their own. The generator takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
+	r.line("The gateway that is measured has one of the machine's processors to itself; everything else, Redis and the load generator (`bench/load`) too, shares the others, if there are any, where Redis and the application get their turn at once (`SCHED_FIFO`), as they would on machines of their own. The generator takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
 		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
 	r.line("What else is in the highest percentiles: right afterwards, with every processor kept busy by a thread that only reads the clock, the kernel and the machine's host took %.1f %% of the time of one of these threads, up to %.1f ms in one go. "+
@@ -78,7 +78,7 @@ func (r *report) scaleSection() {
 		wrk("wrk, paced", s.Paced),
 	})
 	r.line("Eight times `wrk -t1 -c%d -s bench/wrk/one-limit.lua URL -- 0`, and with `-c%d` and a pause of %d ms, at once; p99 is the worst gateway's. wrk stops at no second's edge, so that a burst more or less is in what it counts as admitted.\n", scaleConns, pacedConns, scalePause)
-	r.line("At a constant %.0f requests a second, where the load, Redis and the application get their turn at once (`SCHED_FIFO`), with the time of Redis's clock at which each admission was decided. "+
+	r.line("At a constant %.0f requests a second, where Redis and the application get their turn at once (`SCHED_FIFO`), with the time of Redis's clock at which each admission was decided. "+
 		"%d gateways take turns on this machine's processors; the second row is the same load on as many gateways as it has.\n", s.Steady.Offered, scaleGateways)
 	var rows [][]string
 	for _, e := range []exactScale{s.Steady, s.Few} {

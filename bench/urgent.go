@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,34 +10,44 @@ import (
 // until it waits for something, or back among the others: each of its threads, and
 // with them those that it will start.
 //
-// While latency is measured, the load generator, Redis and the application are in it.
-// Each stands for a machine of its own; on the processor that they share here, one
-// would else wait for another's turn, milliseconds at a time.
+// While latency is measured, Redis and the application are in it. Each stands for a
+// machine of its own; on the processor that they share here with the load generator,
+// one would else wait for another's turn, milliseconds at a time.
 func urgent(pid int, on bool) error {
 	attr := unix.SchedAttr{Policy: unix.SCHED_NORMAL}
 	if on {
 		attr = unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}
 	}
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		id, err := strconv.Atoi(t.Name())
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetAttr(id, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
-			return fmt.Errorf("scheduling class of thread %d: %w", id, err)
-		}
-	}
-	return nil
+	return eachThread(pid, func(id int) error { return unix.SchedSetAttr(id, &attr, 0) })
 }
 
-// urgentAll does so with all that a gateway works with.
+// urgentAll does so with Redis and the application, which are busy for microseconds
+// at a time. This program, which sends the load, and the service are in Go, whose
+// runtime may wait for a thread of its own that would never get its turn then: they
+// become the most important of the others.
 func (b *bed) urgentAll(on bool) error {
-	for _, pid := range b.around() {
+	pids := []int{b.redis.Process().Pid(), b.application.Process().Pid()}
+	if b.cluster != nil {
+		for _, node := range b.cluster.Nodes {
+			pids = append(pids, node.Process().Pid())
+		}
+	}
+	for _, pid := range pids {
 		if err := urgent(pid, on); err != nil {
+			return err
+		}
+	}
+	importance := 0
+	if on {
+		importance = -20
+	}
+	pids = []int{os.Getpid()}
+	if b.service != nil {
+		pids = append(pids, b.service.proc.Pid())
+	}
+	for _, pid := range pids {
+		err := eachThread(pid, func(id int) error { return unix.Setpriority(unix.PRIO_PROCESS, id, importance) })
+		if err != nil {
 			return err
 		}
 	}
