@@ -16,7 +16,7 @@ func (r *report) steadySection() {
 	r.line("The gateway that is measured has one of the machine's processors to itself; everything else, Redis and the load generator (`bench/load`) too, shares the others, if there are any, where Redis and the application get their turn at once (`SCHED_FIFO`), as they would on machines of their own. The generator takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
 		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
-	r.line("What else is in the highest percentiles: right afterwards, with every processor kept busy by a thread that only reads the clock, the kernel and the machine's host took %.1f %% of the time of one of these threads, up to %.1f ms in one go. "+
+	r.line("What else is in the highest percentiles: right afterwards, with every processor kept busy by a thread of this program that only reads the clock, the kernel, the program's own runtime and the machine's host took %.1f %% of the time of one of these threads, up to %.1f ms in one go. "+
 		"Hundreds of requests wait for each such pause, and for the queue that it leaves, which is longer the busier the gateway is.\n", r.stalls.Percent, r.stalls.Longest)
 	var rows [][]string
 	for _, t := range r.tables {
