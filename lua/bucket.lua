@@ -116,17 +116,17 @@ end
 -- begin at A[at].
 local cap,unit,leak,res=num(A[at]),num(A[at+1]),num(A[at+2]),num(A[at+3])
 if not cap or not unit or not leak or not res or cap<0 or cap%1~=0 or unit<1 or unit>MAX or unit%1~=0
-  or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return general() end
+  or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return end
 local tick,level,expiry=(now+-now%res)/res,0,0
 local s=call('GET',k)
 if s then
   local $vars7(t),$vars7(v),$vars7(e),$vars7(u),$vars7(l),$vars2(r)=string.byte(s,1,37)
-  if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return general() end
+  if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return end
   local stored=$num7(t)
   local past=(now-now%res)/res-stored
   if past<0 then
     -- Time stands still; a step back of more than a second needs care.
-    if past*res<-1000000 then return general() end
+    if past*res<-1000000 then return end
     past=0
   end
   local left=$num7(v)-past*leak

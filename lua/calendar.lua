@@ -16,7 +16,7 @@ return {args=5,open=open,take=take_period,give=give_period,undo=undo_period,show
 -- The arguments of calendar.
 local lim,a,b,d,e=num(A[p+3]),num(A[p+4]),num(A[p+5]),num(A[p+6]),num(A[p+7])
 if not lim or not a or not b or not d or not e or lim<0 or lim>=MAX or lim%1~=0
-  or a<0 or a>=b or b>=d or d>=e or e>MAX or a%1+b%1+d%1+e%1~=0 or ms<a or ms>=e then return general() end
+  or a<0 or a>=b or b>=d or d>=e or e>MAX or a%1+b%1+d%1+e%1~=0 or ms<a or ms>=e then return end
 local start,stop=d,e
 if ms<b then start,stop=a,b elseif ms<d then start,stop=b,d end
 p=p+8

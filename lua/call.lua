@@ -1,7 +1,7 @@
--- The script begins with the clock and the general way, which is a function for
--- the short way behind it to call.
+-- The script begins with the clock. Then come two ways to make a decision, on the
+-- keys from first to last and the arguments from p to before stop, for the request
+-- id: a short one for what nearly every decision is, which returns nothing where it
+-- can't, and a general one.
 --@use clock
-local function general()
-  --@use general
-  --@use driver
-end
+--@ways
+--@use decisions

@@ -11,7 +11,7 @@ local function weight(member)
 end
 
 local function name(cost)
-  return string.format('%.0f:',cost)..A[2]
+  return string.format('%.0f:',cost)..id
 end
 
 local function open(k,cost,p)

@@ -1,6 +1,6 @@
 -- Opens every counter, decides, then charges: nothing is written before all
 -- arguments and all stored values were read and found good.
-local n,p,ok=#KEYS,3,1
+local n,begin,ok=last-first+1,p,1
 local S,G,seen={},{},n>1 and {}
 for i=1,n do
   local a,op,cost=num(A[p]),num(A[p+1]),num(A[p+2])
@@ -8,7 +8,7 @@ for i=1,n do
   if not g or not op or op>6 or not cost then
     return redis.error_reply('ERR sluice: counter '..i..': bad algorithm, op or cost')
   end
-  local k=KEYS[i]
+  local k=KEYS[first+i-1]
   if seen then
     if seen[k] then return redis.error_reply('ERR sluice: counter '..i..': its key was named before') end
     seen[k]=true
@@ -25,10 +25,10 @@ for i=1,n do
     p=p+2
   end
 end
-if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
+if n<1 or p~=stop then return redis.error_reply('ERR sluice: wrong number of arguments') end
 
 local R={now,ok,0,0,0,0,0}
-p=3
+p=begin
 for i=1,n do
   local c,g,op=S[i],G[A[p]+0],A[p+1]+0
   local cost=c.cost

@@ -122,17 +122,17 @@ end
 -- begin at A[at].
 local cap,unit,leak,res=num(A[at]),num(A[at+1]),num(A[at+2]),num(A[at+3])
 if not cap or not unit or not leak or not res or cap<0 or cap%1~=0 or unit<1 or unit>MAX or unit%1~=0
-  or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return general() end
+  or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return end
 local tick,level,expiry=(now+-now%res)/res,0,0
 local s=call('GET',k)
 if s then
   local $vars7(t),$vars7(v),$vars7(e),$vars7(u),$vars7(l),$vars2(r)=string.byte(s,1,37)
-  if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return general() end
+  if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return end
   local stored=$num7(t)
   local past=(now-now%res)/res-stored
   if past<0 then
     -- Time stands still; a step back of more than a second needs care.
-    if past*res<-1000000 then return general() end
+    if past*res<-1000000 then return end
     past=0
   end
   local left=$num7(v)-past*leak
@@ -196,19 +196,19 @@ return {args=5,open=open,take=take_period,give=give_period,undo=undo_period,show
 -- The arguments of calendar.
 local lim,a,b,d,e=num(A[p+3]),num(A[p+4]),num(A[p+5]),num(A[p+6]),num(A[p+7])
 if not lim or not a or not b or not d or not e or lim<0 or lim>=MAX or lim%1~=0
-  or a<0 or a>=b or b>=d or d>=e or e>MAX or a%1+b%1+d%1+e%1~=0 or ms<a or ms>=e then return general() end
+  or a<0 or a>=b or b>=d or d>=e or e>MAX or a%1+b%1+d%1+e%1~=0 or ms<a or ms>=e then return end
 local start,stop=d,e
 if ms<b then start,stop=a,b elseif ms<d then start,stop=b,d end
 p=p+8
 --@use short period
 `},
-	{"call", `-- The script begins with the clock and the general way, which is a function for
--- the short way behind it to call.
+	{"call", `-- The script begins with the clock. Then come two ways to make a decision, on the
+-- keys from first to last and the arguments from p to before stop, for the request
+-- id: a short one for what nearly every decision is, which returns nothing where it
+-- can't, and a general one.
 --@use clock
-local function general()
-  --@use general
-  --@use driver
-end
+--@ways
+--@use decisions
 `},
 	{"clock", `-- The call's one reading of the clock.
 --@use shared
@@ -235,7 +235,7 @@ local function weight(member)
 end
 
 local function name(cost)
-  return string.format('%.0f:',cost)..A[2]
+  return string.format('%.0f:',cost)..id
 end
 
 local function open(k,cost,p)
@@ -344,9 +344,51 @@ end
 
 return {args=2,open=open,take=take,refuse=refuse,give=give,show=show,save=save}
 `},
+	{"decisions", `-- One decision, or, behind '+' in the place of the request's id, one after another
+-- for several requests, each introduced by its numbers of keys and of arguments.
+if A[2]~='+' then
+  return short(now,ms,A[2],1,#KEYS,3,#A+1) or general(now,ms,A[2],1,#KEYS,3,#A+1)
+end
+-- Goes through the requests from the one at p on, whose first key is the given one,
+-- and appends the replies to R's n; without R it only looks where it ends. Next
+-- always has what it would go on with.
+local function through(now,ms,short,general,R,n,p,first,Next)
+  local A,num=ARGV,tonumber
+  local a,b,keys,size
+  local stop=#A
+  while p<stop do
+    if A[p]~=a or A[p+1]~=b then -- most are like the one before
+      a,b=A[p],A[p+1]
+      keys,size=num(a),num(b)
+      if not keys or not size or keys<0 or size<0 or keys%1~=0 or size%1~=0 then return end
+    end
+    local from,key=p+3,first
+    p=from+size
+    first=key+keys
+    if R then
+      Next[1],Next[2]=p,first
+      n=n+1
+      R[n]=short(now,ms,A[from-1],key,first-1,from,p) or general(now,ms,A[from-1],key,first-1,from,p)
+    end
+  end
+  return p,first
+end
+local p,first=through(now,ms,short,general,nil,0,3,1)
+if #A<3 or p~=#A+1 or first~=#KEYS+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
+local R,Next={},{3,1}
+repeat
+  local good,err=pcall(through,now,ms,short,general,R,#R,Next[1],Next[2],Next)
+  -- What is wrong with one request's counters is an answer to that one alone. Up to
+  -- version 6 Redis raises a text, which says where before it says what.
+  if not good then
+    R[#R+1]={err=type(err)=='table' and err.err or string.match(tostring(err),'%u+ .*') or 'ERR '..tostring(err)}
+  end
+until good
+return R
+`},
 	{"driver", `-- Opens every counter, decides, then charges: nothing is written before all
 -- arguments and all stored values were read and found good.
-local n,p,ok=#KEYS,3,1
+local n,begin,ok=last-first+1,p,1
 local S,G,seen={},{},n>1 and {}
 for i=1,n do
   local a,op,cost=num(A[p]),num(A[p+1]),num(A[p+2])
@@ -354,7 +396,7 @@ for i=1,n do
   if not g or not op or op>6 or not cost then
     return redis.error_reply('ERR sluice: counter '..i..': bad algorithm, op or cost')
   end
-  local k=KEYS[i]
+  local k=KEYS[first+i-1]
   if seen then
     if seen[k] then return redis.error_reply('ERR sluice: counter '..i..': its key was named before') end
     seen[k]=true
@@ -371,10 +413,10 @@ for i=1,n do
     p=p+2
   end
 end
-if n==0 or p~=#A+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
+if n<1 or p~=stop then return redis.error_reply('ERR sluice: wrong number of arguments') end
 
 local R={now,ok,0,0,0,0,0}
-p=3
+p=begin
 for i=1,n do
   local c,g,op=S[i],G[A[p]+0],A[p+1]+0
   local cost=c.cost
@@ -422,7 +464,7 @@ return {args=2,open=open,take=take_period,give=give_period,undo=undo_period,show
 --@short
 -- The arguments of fixed_window.
 local lim,win=num(A[p+3]),num(A[p+4])
-if not lim or not win or lim<0 or lim>=MAX or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return general() end
+if not lim or not win or lim<0 or lim>=MAX or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return end
 local start=ms-ms%win
 local stop=start+win
 p=p+5
@@ -488,7 +530,7 @@ end
 return {args=6,open=open,take=take_bucket,refuse=refuse_bucket,give=give_bucket,undo=undo_bucket,show=show_bucket,save=save_bucket}
 --@short
 -- The arguments of leaky_bucket as a meter.
-if A[p+7]~='0' or A[p+8]~='0' and A[p+8]~='1' then return general() end
+if A[p+7]~='0' or A[p+8]~='0' and A[p+8]~='1' then return end
 local at=p+3
 p=p+9
 --@use short bucket
@@ -546,7 +588,7 @@ end
 -- Value: "<until, ms>".
 local function open(k,cost,p)
   local len,which=num(A[p]),num(A[p+1])
-  if not len or not which or len<1 or len>WINDOW or which<1 or which>#KEYS then return nil end
+  if not len or not which or len<1 or len>WINDOW or which<1 or which>last-first+1 then return nil end
   local op=tonumber(A[p-2])
   if cost>0 and op~=2 and op~=3 then return nil,'a penalty has no cost' end
   local c={k=k,len=len,which=which,cost=cost,ok=true,dirty=false,till=0}
@@ -647,12 +689,12 @@ local s=call('GET',k)
 local count,known=0,false
 if s then
   local $vars7(a),$vars7(b),$vars7(c)=string.byte(s,1,21)
-  if #s~=21 then return general() end
+  if #s~=21 then return end
   local from,to=$num7(a),$num7(b)
   if from==start and to==stop then
     count,known=$num7(c),true
   elseif from>start or to>start then
-    return general()
+    return
   end
 end
 reset=stop-ms
@@ -728,36 +770,38 @@ local WINDOW=2199023255552 -- 2^41 ms, the longest window
 local FULL=281474976710655 -- 2^48 - 1, the most that a log's bucket holds
 local SKEW=3000 -- ms that a clock may step back before what is stored follows it
 `},
-	{"short", `-- The short way, for what nearly every call is: some counters that decide on a
+	{"short", `-- The short way, for what nearly every decision is: some counters that decide on a
 -- cost above 0, on stored values that need no care. It comes to the very results
 -- of the general way, which it leaves all else to: before its first write, any
--- line here may ` + "`" + `return general()` + "`" + `.
+-- line here may ` + "`" + `return` + "`" + ` nothing.
 --
 -- It is one run of statements, because in Redis a script's functions are made
 -- anew by each call, and making those of one algorithm costs as much as four
 -- commands. Likewise x-x%1 stands for floor(x), x+-x%1 for ceil(x), and numbers
 -- that a command takes are written as strings where they can be.
-local n,p,ok=#KEYS,3,1
-if n==0 then return general() end
+--@use shared
+local n,ok=last-first+1,1
+if n<1 then return end
 local R=n==1 and {now,1,0,0,0,0,0} or n==3 and {now,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0} or {now,1}
 -- Under Redis's own clock a key's expiry is as right as the time, and needn't be
 -- renewed as long as it is late enough.
 local own=A[1]==''
 local W=n>1 and {} -- what is to be written for each counter, when all admit
-for i=1,n do
+for i=first,last do
   local k,g,op,cost=KEYS[i],A[p],A[p+1],A[p+2]
   cost=cost=='1' and 1 or num(cost)
   if op~='0' and op~='1' or not cost or cost<1 or cost>MAX or cost%1~=0 then
-    return general()
+    return
   end
-  for j=1,i-1 do if KEYS[j]==k then return general() end end
+  for j=first,i-1 do if KEYS[j]==k then return end end
   -- Each algorithm moves p on and sets these. To be written: y at offset x of
   -- the value, or as the whole value for px ms; and y2 at x2. Nothing when refused.
   local current,remaining,reset,retry
   local x,y,px,x2,y2
   --@shortcuts
-  if i==n and p~=#A+1 then return general() end
+  if i==last and p~=stop then return end
   if not y and op=='0' then ok=0 end
+  i=i-first+1
   local j=i*5
   R[j-2]=y and 1 or 0
   R[j-1],R[j],R[j+1],R[j+2]=current,remaining,reset,retry
@@ -1263,7 +1307,7 @@ return {args=2,open=open,take=take,give=give,undo=undo,show=show,save=put}
 -- A hit on a log (sliding_log.lua) whose tick stays and whose ring keeps its size,
 -- after no clock stepped back.
 local lim,win=num(A[p+3]),num(A[p+4])
-if not lim or not win or lim<0 or lim>FULL or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return general() end
+if not lim or not win or lim<0 or lim>FULL or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return end
 p=p+5
 local tick=(win+-win%1000)/1000
 local at=(now+-now%(tick*1000))/(tick*1000)
@@ -1275,9 +1319,9 @@ local s=call('GETRANGE',k,'0','251')
 if s~='' then
   local $vars4(t),$vars2(c),$vars6(e),_,_,_,_,_,$vars6(l),$vars2(b),
     $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=string.byte(s,1,44)
-  if not z7 or $num4(t)~=tick then return general() end
+  if not z7 or $num4(t)~=tick then return end
   local last=$num6(l)
-  if at<last then return general() end
+  if at<last then return end
   if last>cut then
     local cap,expiry,label,head,closed,count=$num2(c),$num6(e),$num2(b),$num2(h),$num2(n),$num6(m)
     local moved=false
@@ -1292,7 +1336,7 @@ if s~='' then
       moved,oldest=true,nil
       for _=1,few do
         local $vars2(b),$vars6(m)=string.byte(part,j,j+7)
-        if not m6 then return general() end
+        if not m6 then return end
         local stamp=last-(label-$num2(b))%65536
         if stamp>cut then
           oldest=stamp
@@ -1302,15 +1346,15 @@ if s~='' then
         head,closed,j=head+1,closed-1,j+8
       end
       if not oldest then
-        if closed>0 then return general() end -- a ring's end, too
+        if closed>0 then return end -- a ring's end, too
         oldest=last
       end
     end
-    if total<1 then return general() end
+    if total<1 then return end
     if total+cost<=lim then
       total=total+cost
       local stale=expiry<ms+keep+SKEW or expiry>ms+long or cap==0 and not own
-      if stale and cap>0 then return general() end
+      if stale and cap>0 then return end
       if at==last and not moved and not stale then
         count=count+cost
         x,y='31',string.char($bytes6(count),$bytes7(total))
@@ -1326,11 +1370,11 @@ if s~='' then
         if cap==0 then
           -- A short log is written from its start on; what is left behind its
           -- last bucket counts for nothing.
-          if size>26 then return general() end
+          if size>26 then return end
           add=string.sub(s,45+8*head,44+8*(head+closed))..add
           head=0
         else
-          if size<9 or size>=cap then return general() end
+          if size<9 or size>=cap then return end
           if add~='' then x2,y2=44+8*((head+closed)%cap),add end
           add=''
         end
@@ -1347,7 +1391,7 @@ if s~='' then
   end
 end
 if total==0 then -- the first hit
-  if cost>lim then return general() end
+  if cost>lim then return end
   total=cost
   px=long
   local expiry=ms+long
@@ -1356,7 +1400,7 @@ end
 current,remaining,reset,retry=total,lim-total,oldest*tick+win-ms,0
 if not y then
   -- When more than the oldest hit must leave, that needs a walk.
-  if total>lim or total+cost~=lim+1 then return general() end
+  if total>lim or total+cost~=lim+1 then return end
   retry=reset
 end
 `},
@@ -1484,7 +1528,7 @@ local function take(c,cost)
   end
   cost=max(min(cost,BASE-c.extra),1)
   if c.total==0 then c.oldest=c.at end
-  add(c,c.at,string.format('%.0f:%06.0f',ms,now%1000000),cost,A[2])
+  add(c,c.at,string.format('%.0f:%06.0f',ms,now%1000000),cost,id)
   c.extra=c.extra+cost-1
   c.total=c.total+cost
   save(c)
@@ -1531,7 +1575,7 @@ end
 local function undo(c,cost,since)
   local m=string.format('%.0f:%06.0f',(since-since%1000)/1000,since%1000000)
   if cost>1 then m=m..string.format('x%.0f',cost) end
-  m=m..':'..A[2]
+  m=m..':'..id
   local score=call('ZSCORE',c.k,m)
   if score and tonumber(score)+c.win>ms+c.shift then
     sweep(c)

@@ -12,7 +12,7 @@ return {args=2,open=open,take=take_period,give=give_period,undo=undo_period,show
 --@short
 -- The arguments of fixed_window.
 local lim,win=num(A[p+3]),num(A[p+4])
-if not lim or not win or lim<0 or lim>=MAX or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return general() end
+if not lim or not win or lim<0 or lim>=MAX or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return end
 local start=ms-ms%win
 local stop=start+win
 p=p+5

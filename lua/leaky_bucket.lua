@@ -26,7 +26,7 @@ end
 return {args=6,open=open,take=take_bucket,refuse=refuse_bucket,give=give_bucket,undo=undo_bucket,show=show_bucket,save=save_bucket}
 --@short
 -- The arguments of leaky_bucket as a meter.
-if A[p+7]~='0' or A[p+8]~='0' and A[p+8]~='1' then return general() end
+if A[p+7]~='0' or A[p+8]~='0' and A[p+8]~='1' then return end
 local at=p+3
 p=p+9
 --@use short bucket

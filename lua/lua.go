@@ -11,6 +11,11 @@
 // (Script.Index), the op, the cost, and the numbers that limit.Algorithm.Args
 // appends. All numbers are whole, decimal, from 0 to 2^53.
 //
+// Where ARGV[2] is "+", the call is for several requests. For each of them come the
+// number of its keys, the number of its arguments, its id, and those arguments; KEYS
+// has the keys of all, in order, and each request's keys are named once. They are
+// decided one after the other, at one time.
+//
 // A cost of 0 looks for room for 1 and charges nothing.
 //
 //	op 0 OpDecide        votes; charged when every vote admits
@@ -37,6 +42,10 @@
 // are those after the charge, or of the unchanged state when nothing was
 // charged. A queue that admits says in retry_after_ms how long to hold the
 // request.
+//
+// For several requests it is an array of their replies. One's error is in its place;
+// the others are decided. Only numbers of keys and arguments that don't add up are an
+// error of the whole call.
 //
 // Wrong arguments, a key named twice and a stored value of another kind are an
 // error reply that starts with "ERR sluice:" (or Redis's WRONGTYPE); nothing
@@ -102,6 +111,7 @@ const (
 	use        = "--@use "       // the file named
 	algorithms = "--@algorithms" // a branch for each algorithm
 	shortcuts  = "--@shortcuts"  // a branch for each algorithm that has a short way
+	ways       = "--@ways"       // the functions short and general
 )
 
 // short stands before the name of an algorithm's file to mean its short way,
@@ -122,11 +132,6 @@ func Compose(names ...string) Script {
 	}
 	c := composer{names: s.names}
 	c.add("call")
-	if slices.ContainsFunc(s.names, hasShort) {
-		c.add("short")
-	} else {
-		c.line("return general()")
-	}
 	s.Source = c.out.String()
 	s.SHA = sha(s.Source)
 	return s
@@ -164,7 +169,10 @@ func (c *composer) add(name string) {
 			c.branches("i==", "", "", "nil")
 			continue
 		case line == shortcuts:
-			c.branches("g=='", "'", short, "general()")
+			c.branches("g=='", "'", short, "nil")
+			continue
+		case line == ways:
+			c.ways()
 			continue
 		}
 		if i := strings.Index(line, "--"); i >= 0 {
@@ -174,6 +182,22 @@ func (c *composer) add(name string) {
 			c.line(bytewise(line))
 		}
 	}
+}
+
+// ways appends both ways as functions. Functions are made anew by each call, so
+// what they need comes as arguments: what a function takes from outside is stored
+// anew, too.
+func (c *composer) ways() {
+	const arguments = "(now,ms,id,first,last,p,stop)"
+	c.line("local function general" + arguments)
+	c.add("general")
+	c.add("driver")
+	c.line("end")
+	c.line("local function short" + arguments)
+	if slices.ContainsFunc(c.names, hasShort) {
+		c.add("short")
+	}
+	c.line("end")
 }
 
 // branches appends the file of each algorithm, its name behind prefix, under the

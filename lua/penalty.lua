@@ -4,7 +4,7 @@
 -- Value: "<until, ms>".
 local function open(k,cost,p)
   local len,which=num(A[p]),num(A[p+1])
-  if not len or not which or len<1 or len>WINDOW or which<1 or which>#KEYS then return nil end
+  if not len or not which or len<1 or len>WINDOW or which<1 or which>last-first+1 then return nil end
   local op=tonumber(A[p-2])
   if cost>0 and op~=2 and op~=3 then return nil,'a penalty has no cost' end
   local c={k=k,len=len,which=which,cost=cost,ok=true,dirty=false,till=0}

@@ -55,12 +55,12 @@ local s=call('GET',k)
 local count,known=0,false
 if s then
   local $vars7(a),$vars7(b),$vars7(c)=string.byte(s,1,21)
-  if #s~=21 then return general() end
+  if #s~=21 then return end
   local from,to=$num7(a),$num7(b)
   if from==start and to==stop then
     count,known=$num7(c),true
   elseif from>start or to>start then
-    return general()
+    return
   end
 end
 reset=stop-ms

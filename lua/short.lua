@@ -1,33 +1,35 @@
--- The short way, for what nearly every call is: some counters that decide on a
+-- The short way, for what nearly every decision is: some counters that decide on a
 -- cost above 0, on stored values that need no care. It comes to the very results
 -- of the general way, which it leaves all else to: before its first write, any
--- line here may `return general()`.
+-- line here may `return` nothing.
 --
 -- It is one run of statements, because in Redis a script's functions are made
 -- anew by each call, and making those of one algorithm costs as much as four
 -- commands. Likewise x-x%1 stands for floor(x), x+-x%1 for ceil(x), and numbers
 -- that a command takes are written as strings where they can be.
-local n,p,ok=#KEYS,3,1
-if n==0 then return general() end
+--@use shared
+local n,ok=last-first+1,1
+if n<1 then return end
 local R=n==1 and {now,1,0,0,0,0,0} or n==3 and {now,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0} or {now,1}
 -- Under Redis's own clock a key's expiry is as right as the time, and needn't be
 -- renewed as long as it is late enough.
 local own=A[1]==''
 local W=n>1 and {} -- what is to be written for each counter, when all admit
-for i=1,n do
+for i=first,last do
   local k,g,op,cost=KEYS[i],A[p],A[p+1],A[p+2]
   cost=cost=='1' and 1 or num(cost)
   if op~='0' and op~='1' or not cost or cost<1 or cost>MAX or cost%1~=0 then
-    return general()
+    return
   end
-  for j=1,i-1 do if KEYS[j]==k then return general() end end
+  for j=first,i-1 do if KEYS[j]==k then return end end
   -- Each algorithm moves p on and sets these. To be written: y at offset x of
   -- the value, or as the whole value for px ms; and y2 at x2. Nothing when refused.
   local current,remaining,reset,retry
   local x,y,px,x2,y2
   --@shortcuts
-  if i==n and p~=#A+1 then return general() end
+  if i==last and p~=stop then return end
   if not y and op=='0' then ok=0 end
+  i=i-first+1
   local j=i*5
   R[j-2]=y and 1 or 0
   R[j-1],R[j],R[j+1],R[j+2]=current,remaining,reset,retry

@@ -305,7 +305,7 @@ return {args=2,open=open,take=take,give=give,undo=undo,show=show,save=put}
 -- A hit on a log (sliding_log.lua) whose tick stays and whose ring keeps its size,
 -- after no clock stepped back.
 local lim,win=num(A[p+3]),num(A[p+4])
-if not lim or not win or lim<0 or lim>FULL or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return general() end
+if not lim or not win or lim<0 or lim>FULL or lim%1~=0 or win<1 or win>WINDOW or win%1~=0 then return end
 p=p+5
 local tick=(win+-win%1000)/1000
 local at=(now+-now%(tick*1000))/(tick*1000)
@@ -317,9 +317,9 @@ local s=call('GETRANGE',k,'0','251')
 if s~='' then
   local $vars4(t),$vars2(c),$vars6(e),_,_,_,_,_,$vars6(l),$vars2(b),
     $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=string.byte(s,1,44)
-  if not z7 or $num4(t)~=tick then return general() end
+  if not z7 or $num4(t)~=tick then return end
   local last=$num6(l)
-  if at<last then return general() end
+  if at<last then return end
   if last>cut then
     local cap,expiry,label,head,closed,count=$num2(c),$num6(e),$num2(b),$num2(h),$num2(n),$num6(m)
     local moved=false
@@ -334,7 +334,7 @@ if s~='' then
       moved,oldest=true,nil
       for _=1,few do
         local $vars2(b),$vars6(m)=string.byte(part,j,j+7)
-        if not m6 then return general() end
+        if not m6 then return end
         local stamp=last-(label-$num2(b))%65536
         if stamp>cut then
           oldest=stamp
@@ -344,15 +344,15 @@ if s~='' then
         head,closed,j=head+1,closed-1,j+8
       end
       if not oldest then
-        if closed>0 then return general() end -- a ring's end, too
+        if closed>0 then return end -- a ring's end, too
         oldest=last
       end
     end
-    if total<1 then return general() end
+    if total<1 then return end
     if total+cost<=lim then
       total=total+cost
       local stale=expiry<ms+keep+SKEW or expiry>ms+long or cap==0 and not own
-      if stale and cap>0 then return general() end
+      if stale and cap>0 then return end
       if at==last and not moved and not stale then
         count=count+cost
         x,y='31',string.char($bytes6(count),$bytes7(total))
@@ -368,11 +368,11 @@ if s~='' then
         if cap==0 then
           -- A short log is written from its start on; what is left behind its
           -- last bucket counts for nothing.
-          if size>26 then return general() end
+          if size>26 then return end
           add=string.sub(s,45+8*head,44+8*(head+closed))..add
           head=0
         else
-          if size<9 or size>=cap then return general() end
+          if size<9 or size>=cap then return end
           if add~='' then x2,y2=44+8*((head+closed)%cap),add end
           add=''
         end
@@ -389,7 +389,7 @@ if s~='' then
   end
 end
 if total==0 then -- the first hit
-  if cost>lim then return general() end
+  if cost>lim then return end
   total=cost
   px=long
   local expiry=ms+long
@@ -398,6 +398,6 @@ end
 current,remaining,reset,retry=total,lim-total,oldest*tick+win-ms,0
 if not y then
   -- When more than the oldest hit must leave, that needs a walk.
-  if total>lim or total+cost~=lim+1 then return general() end
+  if total>lim or total+cost~=lim+1 then return end
   retry=reset
 end

@@ -122,7 +122,7 @@ local function take(c,cost)
   end
   cost=max(min(cost,BASE-c.extra),1)
   if c.total==0 then c.oldest=c.at end
-  add(c,c.at,string.format('%.0f:%06.0f',ms,now%1000000),cost,A[2])
+  add(c,c.at,string.format('%.0f:%06.0f',ms,now%1000000),cost,id)
   c.extra=c.extra+cost-1
   c.total=c.total+cost
   save(c)
@@ -169,7 +169,7 @@ end
 local function undo(c,cost,since)
   local m=string.format('%.0f:%06.0f',(since-since%1000)/1000,since%1000000)
   if cost>1 then m=m..string.format('x%.0f',cost) end
-  m=m..':'..A[2]
+  m=m..':'..id
   local score=call('ZSCORE',c.k,m)
   if score and tonumber(score)+c.win>ms+c.shift then
     sweep(c)

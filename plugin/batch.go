@@ -114,8 +114,7 @@ func (w *worker) sendBatch(b *batch, now int64) {
 		if len(lead.callID) == 0 {
 			lead.callID = w.appendRequestID(lead.callID)
 		}
-		w.command = lead.decision.AppendBatch(w.command[:0], lead.callID, w.now(), len(b.members))
-		if err = l.pipe.Send(now, w.command, lead.deadline, b); err != nil {
+		if err = w.ask(now, l, &lead.decision, lead.callID, len(b.members), lead.deadline, b); err != nil {
 			w.report(l, now, engine.Unavailable)
 		}
 		b.sentAt = now

@@ -69,9 +69,8 @@ func (p *part) undo(now int64) {
 func (p *part) correct(now int64) {
 	r := p.s.r
 	w := r.w
-	w.command = p.d.AppendCommand(w.command[:0], p.callID, w.now())
 	r.hold()
-	if err := w.laneOf(p.d).pipe.Send(now, w.command, now+w.policy.Redis.TimeoutUS, correction{p}); err != nil {
+	if err := w.ask(now, w.laneOf(p.d), p.d, p.callID, 1, now+w.policy.Redis.TimeoutUS, correction{p}); err != nil {
 		r.refs--
 		p.failed(now, false)
 		return

@@ -227,7 +227,7 @@ func TestLeasesNeverAdmitMore(t *testing.T) {
 					if cmd[0] == "PING" {
 						// A command before it may have lost the connection.
 						if st := r.host.Streams.Last(); st != nil {
-							st.Receive([]byte("+PONG\r\n"))
+							r.receive(st, []byte("+PONG\r\n"))
 						}
 						continue
 					}
@@ -239,11 +239,11 @@ func TestLeasesNeverAdmitMore(t *testing.T) {
 						reply := h.serve(r.host.Clock, cmd)
 						r.tick(25)
 						if st := r.host.Streams.Last(); st != nil {
-							st.Receive(reply)
+							r.receive(st, reply)
 						}
 					default:
 						if st := r.host.Streams.Last(); st != nil {
-							st.Receive(h.serve(r.host.Clock, cmd))
+							r.receive(st, h.serve(r.host.Clock, cmd))
 						}
 					}
 					collect()

@@ -238,8 +238,7 @@ func (c *leaseCall) send(now int64) error {
 		return errOpen
 	}
 	c.g.sent = now
-	w.command = c.g.d.AppendBatch(w.command[:0], c.g.callID, w.now(), c.g.n)
-	if err := c.lane.pipe.Send(now, w.command, now+w.policy.Redis.TimeoutUS, c); err != nil {
+	if err := w.ask(now, c.lane, &c.g.d, c.g.callID, c.g.n, now+w.policy.Redis.TimeoutUS, c); err != nil {
 		w.report(c.lane, now, engine.Unavailable)
 		return err
 	}
@@ -347,8 +346,7 @@ func (ls *leases) giveBack(g *grant, now int64) {
 		w.metrics.settleErrors.add(1)
 		return
 	}
-	w.command = g.d.AppendCommand(w.command[:0], g.callID, w.now())
-	if l.pipe.Send(now, w.command, now+w.policy.Redis.TimeoutUS, &leaseReturn{ls, g}) != nil {
+	if w.ask(now, l, &g.d, g.callID, 1, now+w.policy.Redis.TimeoutUS, &leaseReturn{ls, g}) != nil {
 		w.metrics.settleErrors.add(1)
 		return
 	}

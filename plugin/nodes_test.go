@@ -8,7 +8,6 @@ import (
 
 	"sluice/internal/host/hosttest"
 	"sluice/internal/slot"
-	"sluice/redisproto"
 )
 
 // nodes are a Redis Cluster behind the worker's streams: counters without a
@@ -37,20 +36,8 @@ func newNodes(r *rig) *nodes { return &nodes{rig: r, counters: map[string]int64{
 func (c *nodes) take() {
 	c.rig.t.Helper()
 	for _, st := range c.rig.host.Streams.Opened {
-		d := redisproto.NewDecoder(redisproto.Limits{})
-		d.Feed(st.TakeSent())
-		for {
-			v, ok, err := d.Next()
-			if err != nil {
-				c.rig.t.Fatal(err)
-			}
-			if !ok {
-				break
-			}
-			k := &nodeCall{stream: st}
-			for _, e := range v.Elems {
-				k.args = append(k.args, string(e.Str))
-			}
+		for _, cmd := range c.rig.taken(st) {
+			k := &nodeCall{stream: st, args: cmd}
 			if k.args[0] != "PING" {
 				k.parse(c.rig.t)
 			}
@@ -129,7 +116,7 @@ func (c *nodes) answer(k *nodeCall, b []byte) {
 		}
 	}
 	c.calls = slices.Delete(c.calls, i, i+1)
-	k.stream.Receive(b)
+	c.rig.receive(k.stream, b)
 }
 
 // answerAll carries out and answers all that waits, and what follows from that.

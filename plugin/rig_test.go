@@ -8,7 +8,6 @@ import (
 	"sluice/internal/goabi"
 	"sluice/internal/host"
 	"sluice/internal/host/hosttest"
-	"sluice/redisproto"
 )
 
 // rig is the plugin over a proxy in memory; the test plays Redis.
@@ -19,6 +18,8 @@ type rig struct {
 	contexts goabi.Contexts // of vm
 	w        *worker
 	next     uint32
+
+	conversations map[*hosttest.Stream]*conversation
 }
 
 // exchange is one request on its way.
@@ -114,7 +115,7 @@ func (x *exchange) settled() bool { return x.passed() || x.req.Answer != nil }
 func (r *rig) reply(b []byte) {
 	r.t.Helper()
 	st := r.host.Streams.Last()
-	if st == nil || !st.Receive(b) {
+	if st == nil || !r.receive(st, b) {
 		r.t.Fatal("no stream to reply on")
 	}
 }
@@ -135,23 +136,7 @@ func (r *rig) sent() [][]string {
 	if st == nil {
 		return nil
 	}
-	d := redisproto.NewDecoder(redisproto.Limits{})
-	d.Feed(st.TakeSent())
-	var out [][]string
-	for {
-		v, ok, err := d.Next()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if !ok {
-			return out
-		}
-		var cmd []string
-		for _, e := range v.Elems {
-			cmd = append(cmd, string(e.Str))
-		}
-		out = append(out, cmd)
-	}
+	return r.taken(st)
 }
 
 // tick advances both clocks and ticks.

@@ -174,9 +174,8 @@ func (r *request) settle() {
 
 func (r *request) sendSettlement(now int64) {
 	w := r.w
-	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
 	r.hold()
-	if err := w.laneOf(&r.decision).pipe.Send(now, w.command, r.settling.deadline, settlement{r}); err != nil {
+	if err := w.ask(now, w.laneOf(&r.decision), &r.decision, r.callID, 1, r.settling.deadline, settlement{r}); err != nil {
 		r.refs--
 		w.metrics.settleErrors.add(1)
 		return

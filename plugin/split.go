@@ -152,9 +152,8 @@ func (p *part) send(now int64) error {
 	if len(p.callID) == 0 {
 		p.callID = w.appendRequestID(p.callID)
 	}
-	w.command = p.d.AppendCommand(w.command[:0], p.callID, w.now())
 	r.hold()
-	if err := l.pipe.Send(now, w.command, p.deadline, p); err != nil {
+	if err := w.ask(now, l, p.d, p.callID, 1, p.deadline, p); err != nil {
 		r.refs--
 		w.report(l, now, engine.Unavailable)
 		return err

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/link"
 	"sluice/internal/protostruct"
 	"sluice/internal/source"
+	"sluice/lua"
 )
 
 const (
@@ -61,6 +62,7 @@ type worker struct {
 	tickMS   uint32
 	view     source.View
 	command  []byte // reused for each command sent
+	asked    lua.Request
 	text     []byte // reused for each filter state
 	pool     pool
 	idPrefix []byte // this worker's random share of request ids
@@ -157,6 +159,8 @@ func (w *worker) pipeOptions() link.Options {
 		// A cluster's pipe leads to all nodes: redis_proxy looks for the master.
 		LeaveReadOnly: r.Topology != config.RedisCluster,
 		Gather:        gatherUS,
+		Script:        w.engine.Script(),
+		Apart:         r.Topology == config.RedisCluster,
 		Rand:          w.random,
 		Observer:      observer{w},
 	}
@@ -247,9 +251,8 @@ func (w *worker) send(r *request, now int64) error {
 	if !l.breaker.Allow() {
 		return errOpen
 	}
-	w.command = r.decision.AppendCommand(w.command[:0], r.callID, w.now())
 	r.hold()
-	if err := l.pipe.Send(now, w.command, r.deadline, r); err != nil {
+	if err := w.ask(now, l, &r.decision, r.callID, 1, r.deadline, r); err != nil {
 		r.refs--
 		w.report(l, now, engine.Unavailable)
 		return err
@@ -261,6 +264,17 @@ func (w *worker) send(r *request, now int64) error {
 	w.takeOff(r)
 	w.tick(fastTickMS)
 	return nil
+}
+
+// ask sends what d asks the script for, n times the cost. It may go out a little
+// later, in one call with what other requests ask, unless d wants to be alone.
+func (w *worker) ask(now int64, l *lane, d *engine.Decision, id []byte, n int, deadline int64, c link.Call) error {
+	d.Ask(&w.asked, id, w.now(), n)
+	if d.WantsScript() || d.Apart() {
+		w.command = w.asked.AppendCall(w.command[:0], w.engine.Script(), d.WantsScript())
+		return l.pipe.Send(now, w.command, deadline, c)
+	}
+	return l.pipe.Ask(now, &w.asked, deadline, c)
 }
 
 // NewHttpContext makes one request's context.

@@ -53,7 +53,7 @@ var hotLocalTable = newTable("local", "A local share of the limit decides while 
 var defaultHot Hot
 
 var hotTable = newTable("hot", "What is done about a key that very many requests share.", &defaultHot, []*field{
-	row("batch", &defaultHot.Batch, boolean(), "true", "Requests that ask for the same while a call for it is out share the next call; exact."),
+	row("batch", &defaultHot.Batch, boolean(), "true", "Requests that ask for the same while a call for it is out share the next one's charge, and while Redis is busy different requests share calls; exact. `false` gives each request a call of its own."),
 	row("lease", &defaultHot.LeaseUS, leaseTable.kind(), "", "Units are taken from Redis in advance: at most a tenth of the calls, at most a tenth less admitted, never more."),
 	row("shards", &defaultHot.Shards, integer(1, maxShards), "1", "Into how many counters a key is divided, each with a share of the limit; one that is full borrows from the others."),
 	row("local", &defaultHot.Local, pointer(hotLocalTable.kind()), "", "The gateway's share of the limit decides while Redis is slow."),

@@ -65,14 +65,6 @@ func (d *Decision) MaxBatch() int {
 	return int(most)
 }
 
-// AppendBatch appends the call for n requests like this one.
-func (d *Decision) AppendBatch(dst []byte, requestID []byte, now int64, n int) []byte {
-	d.scale(int64(n))
-	dst = d.AppendCommand(dst, requestID, now)
-	d.unscale(int64(n))
-	return dst
-}
-
 func (d *Decision) scale(n int64) {
 	for i := range d.Plan.Charges {
 		d.Plan.Charges[i].Cost *= n

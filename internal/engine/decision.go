@@ -5,6 +5,7 @@ import (
 
 	"sluice/internal/config"
 	"sluice/internal/source"
+	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -60,6 +61,7 @@ type Decision struct {
 
 	e           *Engine
 	full        bool  // the next command holds the script itself
+	apart       bool  // Redis refuses calls that several requests share
 	retries     int64 // attempts left after a failure
 	corrections int64 // the same, of a call that corrects a charge
 	byProxy     bool  // the failure is in the words of the proxy before Redis
@@ -74,7 +76,7 @@ func (d *Decision) Clear() {
 // Start plans the request and says whether Redis must be asked.
 func (d *Decision) Start(e *Engine, v *source.View) Step {
 	d.e = e
-	d.Failure, d.FailureText, d.Loads, d.full = NoFailure, "", 0, false
+	d.Failure, d.FailureText, d.Loads, d.full, d.apart = NoFailure, "", 0, false, false
 	d.retries = e.policy.Redis.Retry.Times
 	d.Verdict = Verdict{Outcome: Admitted, Closest: -1}
 	var turn uint32
@@ -99,6 +101,36 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 	return Send
 }
 
+// Ask puts into r what the last step asks the script for, n times the cost.
+// Where WantsScript, the call must bring the script itself.
+func (d *Decision) Ask(r *lua.Request, requestID []byte, now int64, n int) {
+	if n != 1 {
+		d.scale(int64(n))
+	}
+	d.e.Ask(r, &d.Plan, requestID, now)
+	if n != 1 {
+		d.unscale(int64(n))
+	}
+}
+
+// WantsScript reports whether the last step was asked for because Redis lacks the
+// script.
+func (d *Decision) WantsScript() bool { return d.full }
+
+// Apart reports whether the request must make a call of its own: a limit's
+// hot.batch is off, or Redis refused a shared one.
+func (d *Decision) Apart() bool {
+	if d.apart {
+		return true
+	}
+	for i := range d.Plan.Charges {
+		if h := d.Plan.Charges[i].Limit.Hot; h != nil && !h.Batch {
+			return true
+		}
+	}
+	return false
+}
+
 // AppendCommand appends the command that the last step asked for.
 func (d *Decision) AppendCommand(dst []byte, requestID []byte, now int64) []byte {
 	return d.e.AppendCommand(dst, &d.Plan, requestID, now, d.full)
@@ -112,6 +144,10 @@ func (d *Decision) Reply(v redisproto.Value) Step {
 		if code == redisproto.CodeNoScript && !d.full {
 			d.full = true
 			d.Loads++
+			return Send
+		}
+		if code == redisproto.CodeCrossSlot && !d.apart {
+			d.apart = true // what it shared with others had keys of several slots
 			return Send
 		}
 		if bytes.HasPrefix(v.Str, unauthenticated) {

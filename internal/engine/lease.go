@@ -41,7 +41,7 @@ func (d *Decision) LeaseMost() int64 {
 }
 
 // Lease makes d a copy of another decision that is ready to be sent, for
-// AppendBatch and ReplyBatch.
+// Ask and ReplyBatch.
 func (d *Decision) Lease(from *Decision) {
 	d.become(from)
 	for i := range from.Plan.Charges {

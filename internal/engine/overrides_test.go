@@ -7,6 +7,7 @@ import (
 
 	"sluice/internal/engine"
 	"sluice/internal/source"
+	"sluice/lua"
 )
 
 const overridable = `{"limits":[
@@ -37,12 +38,14 @@ func TestOverridesAllocateNothing(t *testing.T) {
 		var p engine.Plan
 		var v source.View
 		var cmd []byte
+		var asked lua.Request
 		r := get("/", "x-user", "u")
 		plan := func() {
 			v.Reset(r, &e.Policy().Source)
 			e.Plan(&v, &p)
 			if p.Block == nil {
-				cmd = e.AppendCommand(cmd[:0], &p, nil, 1, false)
+				e.Ask(&asked, &p, nil, 1)
+				cmd = asked.AppendCall(cmd[:0], e.Script(), false)
 			}
 		}
 		plan()

@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 
+	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -48,10 +49,11 @@ type Calls struct {
 	clock clock
 	dec   redisproto.Decoder
 
-	out   map[uint32]*exchange // by token
-	order []*exchange          // those that are out, and ended ones, oldest first
-	free  []*exchange
-	body  []byte // reused
+	out    map[uint32]*exchange // by token
+	order  []*exchange          // those that are out, and ended ones, oldest first
+	free   []*exchange
+	body   []byte // reused
+	asking []byte // reused
 
 	logins  uint32 // so many times logged in
 	loginAt int64
@@ -125,6 +127,12 @@ func (l *Calls) Send(now int64, cmd []byte, deadline int64, c Call) error {
 	}
 	l.order = append(l.order, x)
 	return nil
+}
+
+// Ask implements Link. Each request's call is an exchange of its own.
+func (l *Calls) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
+	l.asking = r.AppendCall(l.asking[:0], l.o.Script, false)
+	return l.Send(now, l.asking, deadline, c)
 }
 
 // spare is how much later than the call's own deadline the Caller may give up, µs:

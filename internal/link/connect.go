@@ -70,7 +70,7 @@ func (p *Pipe) breakUp(r Reason, detail string) {
 // Done.
 func (p *Pipe) drop(now int64, r Reason, detail string, err error) {
 	p.state = idle
-	p.held, p.heldCalls = p.held[:0], 0
+	p.forget()
 	p.dec.Reset()
 	p.early = p.early[:0]
 	p.doomed, p.doom = p.calls.tail, err

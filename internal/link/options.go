@@ -3,6 +3,7 @@ package link
 import (
 	"math/rand/v2"
 
+	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -17,6 +18,12 @@ type Options struct {
 	// out: it goes out with the next reply, the next command that comes later than
 	// this after the last message, or the next Tick. Default 0, never.
 	Gather int64
+
+	// Script is what Ask calls.
+	Script *lua.Script
+	// Apart keeps requests from sharing a call of it: Redis is several servers, which
+	// have different keys.
+	Apart bool
 
 	MaxPending int   // calls that wait at once, late ones included; default 8192
 	BackoffMin int64 // longest wait before the second attempt to connect, doubled for each further one; default 10 ms

@@ -1,6 +1,9 @@
 package link
 
-import "sluice/redisproto"
+import (
+	"sluice/lua"
+	"sluice/redisproto"
+)
 
 // Pipe is a Link over one Transport: commands go out one after another without
 // waiting, and replies are matched in order. It connects when it is first used
@@ -37,10 +40,14 @@ type Pipe struct {
 	dec   redisproto.Decoder
 	early []byte // received while busy
 
-	held      []byte // commands that wait for the next message; see gather.go
-	heldCalls int    // how many
-	sentAt    int64  // when the last message went out
-	sending   bool   // inside Transport.Send, which may read held
+	held    gathered // waits for the next message; see gather.go
+	sentAt  int64    // when the last message went out
+	sending bool     // inside Transport.Send, which may read held
+	asking  []byte   // reused for what is sent at once
+	apart   bool     // Redis refuses calls that several requests share
+
+	common redisproto.Value // a shared call's reply
+	owed   int              // requests that haven't had their part of it
 
 	calls   queue
 	doomed  uint64 // calls before this one were lost with their connection
@@ -70,6 +77,7 @@ func NewPipe(t Transport, o Options) *Pipe {
 		t:     t,
 		o:     o,
 		hello: newHandshake(&o),
+		apart: o.Apart,
 		retry: backoff{min: o.BackoffMin, max: o.BackoffMax, rand: o.Rand},
 		dec:   *redisproto.NewDecoder(o.Limits),
 	}
@@ -82,17 +90,8 @@ func NewPipe(t Transport, o Options) *Pipe {
 // connection and it is too early to try for one. A nil c is a command whose
 // reply nobody wants.
 func (p *Pipe) Send(now int64, cmd []byte, deadline int64, c Call) error {
-	now = p.clock.read(now)
-	deadline = p.clock.convert(deadline)
-	switch {
-	case p.closed:
-		return ErrUnavailable
-	case deadline <= now:
-		return ErrTimeout
-	case p.calls.len() >= p.o.MaxPending:
-		return ErrFull
-	}
-	if err := p.connect(now); err != nil {
+	now, deadline, err := p.admit(now, deadline)
+	if err != nil {
 		return err
 	}
 	if p.gathers(now) {
@@ -100,11 +99,53 @@ func (p *Pipe) Send(now int64, cmd []byte, deadline int64, c Call) error {
 	} else if !p.transmit(now, p.release(now, cmd)) {
 		return ErrUnavailable
 	}
-	if c == nil {
-		c = nobody{}
-	}
-	p.calls.push(c, deadline)
+	p.calls.push(orNobody(c), deadline)
 	return nil
+}
+
+// Ask implements Link, with the errors of Send.
+func (p *Pipe) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
+	now, deadline, err := p.admit(now, deadline)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.gathers(now):
+		p.share(r)
+	case p.held.n > 0 && !p.sending:
+		p.share(r)
+		if !p.transmit(now, p.release(now, nil)) {
+			return ErrUnavailable
+		}
+	default:
+		var cmd []byte
+		if p.sending {
+			cmd = r.AppendCall(nil, p.o.Script, false)
+		} else {
+			p.asking = r.AppendCall(p.asking[:0], p.o.Script, false)
+			cmd = p.asking
+		}
+		if !p.transmit(now, p.release(now, cmd)) {
+			return ErrUnavailable
+		}
+	}
+	p.calls.push(orNobody(c), deadline)
+	return nil
+}
+
+// admit connects for a call, or says why there can't be one.
+func (p *Pipe) admit(now, deadline int64) (int64, int64, error) {
+	now = p.clock.read(now)
+	deadline = p.clock.convert(deadline)
+	switch {
+	case p.closed:
+		return now, deadline, ErrUnavailable
+	case deadline <= now:
+		return now, deadline, ErrTimeout
+	case p.calls.len() >= p.o.MaxPending:
+		return now, deadline, ErrFull
+	}
+	return now, deadline, p.connect(now)
 }
 
 // Pending implements Link.
@@ -117,8 +158,8 @@ func (p *Pipe) Received(now int64, conn uint32, b []byte) {
 	if p.state != open || conn != p.conn {
 		return
 	}
-	if p.busy || len(p.early) > 0 {
-		// While busy, the decoder's last reply may still be in use.
+	if p.busy || len(p.early) > 0 || p.owed > 0 {
+		// The decoder's last reply may still be in use.
 		p.early = append(p.early, b...)
 	} else {
 		p.dec.Feed(b)
@@ -175,7 +216,7 @@ func (p *Pipe) Close(now int64) {
 // next is when Tick has something to do, or 0.
 func (p *Pipe) next(now int64) int64 {
 	switch {
-	case p.leftOff, p.state == broken, len(p.early) > 0, p.calls.head < p.doomed:
+	case p.leftOff, p.state == broken, len(p.early) > 0, p.owed > 0, p.calls.head < p.doomed:
 		return now
 	case p.calls.len() == 0:
 		return 0
@@ -220,6 +261,10 @@ func (p *Pipe) step(now int64) (more bool) {
 		}
 		return true
 	}
+	if p.owed > 0 {
+		p.pass(now, p.part())
+		return true
+	}
 	if p.state == idle {
 		return false
 	}
@@ -255,6 +300,17 @@ func (p *Pipe) reply(now int64, v redisproto.Value) {
 	if !p.proved {
 		p.proven(now)
 	}
+	if n := p.calls.at(p.calls.head).shared; n > 0 {
+		if !p.unshare(v, n) {
+			p.drop(now, Malformed, "a reply of another shape than the call's", ErrProtocol)
+		}
+		return
+	}
+	p.pass(now, v)
+}
+
+// pass ends the oldest call with its reply.
+func (p *Pipe) pass(now int64, v redisproto.Value) {
 	if p.o.LeaveReadOnly && p.state == open && v.ErrorCode() == redisproto.CodeReadOnly {
 		p.breakUp(ReadOnly, "") // once what it has answered is passed on
 	}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
+	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -26,9 +27,9 @@ type world struct {
 	sync    bool // the Transport calls back from within its methods
 	conn    uint32
 	isOpen  bool
-	arrived []int  // commands the server has and hasn't answered, in order
-	hello   int    // handshake commands it hasn't answered
-	back    []byte // replies on their way
+	arrived [][]int // who made the commands that the server hasn't answered, in order
+	hello   int     // handshake commands it hasn't answered
+	back    []byte  // replies on their way
 
 	// The caller.
 	nextID   int
@@ -39,6 +40,7 @@ type world struct {
 	panics   bool           // Dones may panic
 	depth    int
 	gathered int // commands that went out behind another
+	shared   int // calls that share another's
 	events   worldEvents
 }
 
@@ -108,20 +110,93 @@ func (w *world) Send(conn uint32, p []byte) error {
 	if w.mishap(20) {
 		return errors.New("no")
 	}
-	if bytes.HasPrefix(p, []byte("*")) {
+	if bytes.Contains(p, []byte("AUTH")) {
 		return nil // the handshake
 	}
 	commands := 0
-	for line := range strings.Lines(string(p)) { // several went out together
-		id, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			w.fail("sent %q", p)
+	for _, cmd := range commandsOf(w, p) { // several went out together
+		var ids []int
+		for _, who := range askedBy(w, cmd) {
+			id, err := strconv.Atoi(who)
+			if err != nil {
+				w.fail("sent %q", p)
+			}
+			ids = append(ids, id)
 		}
-		w.arrived = append(w.arrived, id)
+		w.arrived = append(w.arrived, ids)
+		w.shared += len(ids) - 1
 		commands++
 	}
 	w.gathered += max(0, commands-1)
 	return nil
+}
+
+// fail is what commandsOf and askedBy say.
+type failer interface{ fail(string, ...any) }
+
+// commandsOf are the commands in a message.
+func commandsOf(t failer, p []byte) (out [][]string) {
+	d := redisproto.NewDecoder(redisproto.Limits{})
+	d.Feed(p)
+	for {
+		v, ok, err := d.Next()
+		if err != nil {
+			t.fail("sent %q: %v", p, err)
+		}
+		if !ok {
+			return out
+		}
+		var cmd []string
+		for _, e := range v.Elems {
+			cmd = append(cmd, string(e.Str))
+		}
+		out = append(out, cmd)
+	}
+}
+
+// askedBy are the ids of those who make a command: its name, unless it is a call of
+// the script.
+func askedBy(t failer, cmd []string) (ids []string) {
+	if cmd[0] != "EVALSHA" {
+		return cmd[:1]
+	}
+	keys, err := strconv.Atoi(cmd[2])
+	if err != nil || cmd[1] != testScript.SHA || len(cmd) < 3+keys+2 {
+		t.fail("sent %q", cmd)
+	}
+	args := cmd[3+keys+1:]
+	if args[0] != "+" {
+		return args[:1]
+	}
+	for args = args[1:]; len(args) > 0; {
+		n, err := strconv.Atoi(args[1])
+		if err != nil || args[0] != "1" || len(args) < 3+n {
+			t.fail("sent %q", cmd)
+		}
+		if want := "key-" + args[2]; cmd[3+len(ids)] != want {
+			t.fail("key %s is %s", want, cmd[3+len(ids)])
+		}
+		ids = append(ids, args[2])
+		args = args[3+n:]
+	}
+	if len(ids) != keys {
+		t.fail("sent %q", cmd)
+	}
+	return ids
+}
+
+// testScript is what the tests' pipes call.
+var testScript = &lua.Script{Source: "return", SHA: "0123456789012345678901234567890123456789"}
+
+// asking is what a request asks for.
+func asking(id string) *lua.Request {
+	r := &lua.Request{Clock: -1}
+	r.Begin([]byte(id))
+	r.Key([]byte("key-" + id))
+	for n := range int64(len(id)) {
+		r.Number(n)
+	}
+	return r
 }
 
 func (w *world) Close(conn uint32) {
@@ -137,7 +212,12 @@ func (w *world) call() {
 	c := &pcall{w: w, id: id, deadline: w.now + w.between(-2, 40)*ms}
 	w.inSend++
 	w.waiting[id] = c
-	err := w.pipe.Send(w.now, []byte(strconv.Itoa(id)+"\n"), c.deadline, c)
+	var err error
+	if name := strconv.Itoa(id); w.oneIn(3) {
+		err = w.pipe.Send(w.now, redisproto.AppendCommand(nil, name), c.deadline, c)
+	} else {
+		err = w.pipe.Ask(w.now, asking(name), c.deadline, c)
+	}
 	w.inSend--
 	if err != nil {
 		if w.waiting[id] != c {
@@ -154,7 +234,7 @@ func (w *world) call() {
 		default:
 			w.fail("Send: %v", err)
 		}
-		if n := len(w.arrived); w.isOpen && n > 0 && w.arrived[n-1] == id {
+		if n := len(w.arrived); w.isOpen && n > 0 && slices.Contains(w.arrived[n-1], id) {
 			w.fail("call %d was sent and refused: %v", id, err)
 		}
 		return
@@ -247,7 +327,13 @@ func (w *world) answer() {
 			}
 			w.back = append(w.back, "+OK\r\n"...)
 		case len(w.arrived) > 0:
-			w.back = append(w.back, fmt.Sprintf("+%d\r\n", w.arrived[0])...)
+			ids := w.arrived[0]
+			if len(ids) > 1 {
+				w.back = redisproto.AppendArray(w.back, len(ids))
+			}
+			for _, id := range ids {
+				w.back = append(w.back, fmt.Sprintf("+%d\r\n", id)...)
+			}
 			w.arrived = w.arrived[1:]
 		}
 	}
@@ -306,6 +392,7 @@ func run(seed uint64, steps int, panics bool) *world {
 	w.harm = []int{0, 1, 10, 100}[w.rand.IntN(4)]
 	w.sync = w.oneIn(4)
 	w.o = Options{
+		Script:     testScript,
 		MaxPending: int(w.between(1, 150)),
 		BackoffMin: w.between(1, 20*ms),
 		BackoffMax: w.between(1, 50*ms),
@@ -385,13 +472,14 @@ func TestPipePropertiesWithPanics(t *testing.T) { histories(t, true) }
 func histories(t *testing.T, panics bool) {
 	const steps = 300
 	var sum worldEvents
-	var calls, answers, gathered int
+	var calls, answers, gathered, shared int
 	for seed := range uint64(4000) {
 		w, why := history(seed, steps, panics)
 		if why == "" {
 			calls += w.nextID
 			answers += w.answers
 			gathered += w.gathered
+			shared += w.shared
 			sum.connected += w.events.connected
 			sum.lost += w.events.lost
 			sum.late += w.events.late
@@ -407,8 +495,8 @@ func histories(t *testing.T, panics bool) {
 		}
 		t.Fatalf("seed %d, %d steps: %s", seed, few, why)
 	}
-	t.Logf("%d calls, %d of them behind another, %d replies, %d late ones; %d connections answered, %d ended", calls, gathered, answers, sum.late, sum.connected, sum.lost)
-	if answers < calls/10 || gathered < calls/100 || sum.late < calls/100 {
+	t.Logf("%d calls, %d of them behind another, %d in another's, %d replies, %d late ones; %d connections answered, %d ended", calls, gathered, shared, answers, sum.late, sum.connected, sum.lost)
+	if answers < calls/10 || gathered < calls/100 || shared < calls/100 || sum.late < calls/100 {
 		t.Error("the histories are too dull to show anything")
 	}
 }

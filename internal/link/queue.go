@@ -20,6 +20,7 @@ type queue struct {
 type waiting struct {
 	call     Call // nil after Done
 	deadline int64
+	shared   int // so many calls from this one on have one reply; 0 for its own
 }
 
 const (
@@ -38,7 +39,7 @@ func (q *queue) push(c Call, deadline int64) {
 	if q.live == 0 {
 		q.liveFrom, q.soonest = q.tail, forever
 	}
-	*q.at(q.tail) = waiting{c, deadline}
+	*q.at(q.tail) = waiting{call: c, deadline: deadline}
 	q.tail++
 	q.live++
 	q.soonest = min(q.soonest, deadline)

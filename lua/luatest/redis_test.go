@@ -142,6 +142,11 @@ func (c *caller) try(now int64, id string, cs ...counter) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
+	return verdictOf(reply, cs)
+}
+
+// verdictOf reads a reply about some counters.
+func verdictOf(reply []int64, cs []counter) (verdict, error) {
 	if len(reply) != 2+5*len(cs) {
 		return verdict{}, fmt.Errorf("%d numbers in the reply for %d counters: %v", len(reply), len(cs), reply)
 	}
