@@ -16,8 +16,7 @@ func (r *report) steadySection() {
 		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
 	r.aboutPing()
-	r.line("What else is in the highest percentiles: right afterwards, with every processor kept busy by a thread of this program that only reads the clock, the kernel, the program's own runtime and the machine's host took %.1f %% of the time of one of these threads, up to %.1f ms in one go. "+
-		"Hundreds of requests wait for each such pause, and for the queue that it leaves, which is longer the busier the gateway is.\n", r.stalls.Percent, r.stalls.Longest)
+	r.aboutStalls()
 	var rows [][]string
 	for _, t := range r.tables {
 		for _, row := range t.rows {
@@ -62,6 +61,16 @@ func (r *report) aboutPing() {
 			"The calls of a gateway with a processor to itself take longer than that, so that the target that is measured by a PING is harder than it is meant"
 	}
 	r.line("A PING is a round trip to Redis meanwhile, every %v, by a thread that does nothing else, over a connection of its own: one system call that sends it, one that waits for the answer. It is sent %s. The base row is measured with PINGs too.\n", pingEvery, where)
+}
+
+// aboutStalls says what the machine itself has to do with latencies.
+func (r *report) aboutStalls() {
+	if r.stalls == nil {
+		r.line("What else is in the highest percentiles, because the machine's host or its kernel stop a processor now and then, wasn't measured: that needs `SCHED_FIFO`.\n")
+		return
+	}
+	r.line("What else is in the highest percentiles: for %v right afterwards a thread of the highest scheduling class on each processor, all kept busy, slept a millisecond at a time. By how much later these threads woke, the machine's host or its kernel stopped one of the processors for %.1f %% of the time, up to %.1f ms in one go; less than half of a millisecond doesn't count. "+
+		"Every request that is due meanwhile waits for such a pause, and for the queue that it leaves, which is longer the busier the gateway is.\n", stallsFor, r.stalls.Percent, r.stalls.Longest)
 }
 
 func (r *report) allSteady() []steadyFigures {
