@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/internal/pauses"
 	"sluice/internal/stack"
 )
 
@@ -59,6 +60,7 @@ type options struct {
 func (o options) has(part string) bool { return slices.Contains(o.parts, part) }
 
 func main() {
+	pauses.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o, err := parse(os.Args[1:])
@@ -311,10 +313,7 @@ func (r *report) measureGateways(ctx context.Context, b *bed, o options) error {
 		if r.steady, err = b.steady(ctx, r.tables, r.figures, o.steady, say); err != nil {
 			return err
 		}
-		if r.stalls, err = measureStalls(3 * time.Second); err != nil {
-			return err
-		}
-		say("other work took %.1f %% of the time from a thread that never waits, %.1f ms at most", r.stalls.Percent, r.stalls.Longest)
+		r.stalls = stallsIf(say)
 	}
 	if o.has(partScale) {
 		r.scale, err = b.scale(ctx, 4*time.Second, say)

@@ -15,6 +15,9 @@ import (
 // would mostly be another process's turn.
 type processors struct {
 	all, gateway, rest unix.CPUSet
+	// ping are those from which PINGs come, at once; nil when they come from any, in
+	// the kernel's usual turns.
+	ping *unix.CPUSet
 }
 
 // divideProcessors takes the first processor for the gateway; ok is false when

@@ -14,7 +14,7 @@ type report struct {
 	root    string
 	figures map[string][]figures       // by row
 	steady  map[string][]steadyFigures // by row
-	stalls  stalls                     // of the machine, when steady was measured
+	stalls  *stalls                    // of the machine; nil when they couldn't be measured
 	scale   *scaleResult               // nil when it wasn't measured
 	soak    *soakResult                // nil when there is none
 	ways    []wayResult

@@ -11,13 +11,12 @@ func (r *report) steadySection() {
 	r.line("## Latency at half of capacity\n")
 	r.line("Requests are sent at a constant rate, half of what the row was able to do above, whether or not earlier ones were answered, over %d connections; "+
 		"a request's latency counts from when it was due (open loop, so that nothing is left out that waits behind a slow answer). "+
-		"*Added* is above the table's base row at the same rate, right before or after. Each is the median of the rounds of %v, with the least and the most. "+
-		"A PING is a round trip to Redis by a thread of its own meanwhile.\n", steadyConns, r.options.steady.Length)
+		"*Added* is above the table's base row at the same rate, right before or after. Each is the median of the rounds of %v, with the least and the most.\n", steadyConns, r.options.steady.Length)
 	r.line("The gateway that is measured has one of the machine's processors to itself; everything else, Redis and the load generator (`bench/load`) too, shares the others, if there are any, where Redis and the application get their turn at once (`SCHED_FIFO`), as they would on machines of their own. The generator takes %s us of CPU a request. *Sent late* is its own doing: how late at the 99th percentile it sent a request for which a connection was free. "+
 		"Where that is above %.1f ms, the row's figures say more about the generator, and are marked with †. ‡ is a row of which some requests got no answer: the machine, busy with other things, couldn't do the rate just then.\n",
 		over(r.allSteady(), func(f steadyFigures) float64 { return f.Row.Sender }).full("%.1f"), lateMS)
-	r.line("What else is in the highest percentiles: right afterwards, with every processor kept busy by a thread of this program that only reads the clock, the kernel, the program's own runtime and the machine's host took %.1f %% of the time of one of these threads, up to %.1f ms in one go. "+
-		"Hundreds of requests wait for each such pause, and for the queue that it leaves, which is longer the busier the gateway is.\n", r.stalls.Percent, r.stalls.Longest)
+	r.aboutPing()
+	r.aboutStalls()
 	var rows [][]string
 	for _, t := range r.tables {
 		for _, row := range t.rows {
@@ -51,6 +50,27 @@ func (r *report) steadySection() {
 	}
 	r.table(1, []string{"row", "req/s", "added p50 ms", "added p90 ms", "added p99 ms", "added p99.9 ms", "p99 ms", "base p99 ms", "PING p50 ms", "PING p99 ms", "sent late ms"}, rows)
 	r.picture(pictureLatency)
+}
+
+// aboutPing says what a round trip of a PING is, by which a target is measured.
+func (r *report) aboutPing() {
+	where := "from the gateway's processor, as the gateway's calls are: each processor wakes the other one on the way. " +
+		"The thread has the class `SCHED_FIFO` as well, so that it never waits for the gateway's turn to end"
+	if slices.ContainsFunc(r.allSteady(), func(f steadyFigures) bool { return !f.Apart }) {
+		where = "from any processor that isn't the gateway's alone, since the machine has only one or doesn't grant this program `SCHED_FIFO`, without which the thread would wait there for the gateway's turn to end. " +
+			"The calls of a gateway with a processor to itself take longer than that, so that the target that is measured by a PING is harder than it is meant"
+	}
+	r.line("A PING is a round trip to Redis meanwhile, every %v, by a thread that does nothing else, over a connection of its own: one system call that sends it, one that waits for the answer. It is sent %s. The base row is measured with PINGs too.\n", pingEvery, where)
+}
+
+// aboutStalls says what the machine itself has to do with latencies.
+func (r *report) aboutStalls() {
+	if r.stalls == nil {
+		r.line("What else is in the highest percentiles, because the machine's host or its kernel stop a processor now and then, wasn't measured: that needs `SCHED_FIFO`.\n")
+		return
+	}
+	r.line("What else is in the highest percentiles: for %v right afterwards a thread of the highest scheduling class on each processor, all kept busy, slept a millisecond at a time. By how much later these threads woke, the machine's host or its kernel stopped one of the processors for %.1f %% of the time, up to %.1f ms in one go; less than half of a millisecond doesn't count. "+
+		"Every request that is due meanwhile waits for such a pause, and for the queue that it leaves, which is longer the busier the gateway is.\n", stallsFor, r.stalls.Percent, r.stalls.Longest)
 }
 
 func (r *report) allSteady() []steadyFigures {

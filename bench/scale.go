@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -197,7 +198,7 @@ func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length ti
 	for _, e := range gateways {
 		addrs = append(addrs, address(e))
 	}
-	stop, err := startPing(b.redis.Addr)
+	stop, err := startPing(b.redis.Addr, nil)
 	if err != nil {
 		return exactScale{}, err
 	}
@@ -219,7 +220,8 @@ func (b *bed) exactScale(ctx context.Context, gateways []*stack.Envoy, length ti
 			times = append(times, history.Admission{At: at, Cost: 1})
 		},
 	})
-	rtt := stop()
+	rtt, noPing := stop()
+	err = errors.Join(err, noPing)
 	if err == nil {
 		err = wrong
 	}

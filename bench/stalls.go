@@ -5,68 +5,52 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sluice/internal/pauses"
 )
 
-// stalls is how much of the time the machine itself takes from a thread that never
-// waits: what no gateway on it can be better than.
+// stalls is how much of the time the machine itself takes from the programs on it:
+// what no gateway there can be better than.
 type stalls struct {
-	Percent float64 `json:"percent"`    // of the time, on the processor that lost most
-	Longest float64 `json:"longest_ms"` // ms
+	Percent float64 // of the time, on the processor that lost most
+	Longest float64 // of all processors, ms
 }
 
-// stallFrom is the shortest pause that counts: shorter ones are interrupts.
-const stallFrom = 500 * time.Microsecond
+// stallsFor is how long they are measured.
+const stallsFor = 3 * time.Second
 
-// measureStalls keeps every processor busy and looks for jumps of the clock.
-func measureStalls(length time.Duration) (stalls, error) {
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return stalls{}, err
+// stallsIf are those of the machine, if they can be measured: nil when not, which the
+// report then says.
+func stallsIf(say func(string, ...any)) *stalls {
+	s, err := measureStalls(stallsFor)
+	if err != nil {
+		say("NOT MEASURED: what the machine itself takes: %v", err)
+		return nil
 	}
-	var worst stalls
-	var failed error
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for i := range runtime.NumCPU() {
-		wg.Go(func() {
-			// The thread ends with the goroutine, since it isn't unlocked: no other
-			// gets its affinity.
-			runtime.LockOSThread()
-			var one unix.CPUSet
-			one.Set(nth(&all, i))
-			err := unix.SchedSetaffinity(0, &one)
-			lost, longest := time.Duration(0), time.Duration(0)
-			start := time.Now()
-			for before := start; err == nil && before.Sub(start) < length; {
-				now := time.Now()
-				if gap := now.Sub(before); gap >= stallFrom {
-					lost += gap
-					longest = max(longest, gap)
-				}
-				before = now
+	say("the machine stopped a processor for %.1f %% of the time, %.1f ms at most", s.Percent, s.Longest)
+	return s
+}
+
+// measureStalls keeps every processor busy, as a host may treat idle ones otherwise.
+func measureStalls(length time.Duration) (*stalls, error) {
+	log, err := pauses.Start()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	end := start.Add(length)
+	var busy sync.WaitGroup
+	for range runtime.NumCPU() {
+		busy.Go(func() {
+			for time.Now().Before(end) { // busy on purpose
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				failed = err
-			}
-			worst.Percent = max(worst.Percent, 100*lost.Seconds()/length.Seconds())
-			worst.Longest = max(worst.Longest, longest.Seconds()*1e3)
 		})
 	}
-	wg.Wait()
-	return worst, failed
-}
-
-// nth is the number of a set's n-th processor.
-func nth(set *unix.CPUSet, n int) int {
-	for i := 0; ; i++ {
-		if set.IsSet(i) {
-			if n == 0 {
-				return i
-			}
-			n--
-		}
+	busy.Wait()
+	if err := log.Stop(); err != nil {
+		return nil, err
 	}
+	return &stalls{
+		Percent: 100 * log.Between(start, end).Seconds() / length.Seconds(),
+		Longest: log.Longest(start, end).Seconds() * 1e3,
+	}, nil
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"sluice/bench/load"
 	"sluice/internal/stack"
@@ -49,6 +52,8 @@ type steadyFigures struct {
 	// RTT50 and RTT99 are a PING's round trip to Redis under the row's load, ms.
 	RTT50 float64 `json:"rtt_p50_ms"`
 	RTT99 float64 `json:"rtt_p99_ms"`
+	// Apart says that the PINGs came from the gateway's processor.
+	Apart bool `json:"ping_apart"`
 }
 
 // steady measures latency at a constant rate, half of what each row was able to do.
@@ -68,7 +73,9 @@ func (b *bed) steady(ctx context.Context, tables []table, closed map[string][]fi
 			}
 		}()
 		if err := b.urgentAll(true); err != nil {
-			say("latency is measured by the kernel's usual turns: %v", err)
+			say("latency is measured by the kernel's usual turns, and PINGs come from the processors that aren't the gateway's: %v", err)
+		} else {
+			cpus.ping = &cpus.gateway
 		}
 		defer func() {
 			if again := b.urgentAll(false); err == nil {
@@ -118,20 +125,27 @@ func find(rows []row, name string) *row {
 }
 
 func (b *bed) steadyOne(ctx context.Context, cpus processors, r, base row, rate float64, p plan, baseLast bool) (steadyFigures, error) {
-	f := steadyFigures{Rate: rate}
+	f := steadyFigures{Rate: rate, Apart: cpus.ping != nil}
+	// The base is measured with PINGs too: what they take is the same for both.
+	pinged := func(measured row) (l latencies, rtt *hdrhistogram.Histogram, err error) {
+		stop, err := startPing(b.redises(r)[0].Addr, cpus.ping)
+		if err != nil {
+			return l, nil, err
+		}
+		l, err = b.latencies(ctx, cpus, measured, r.keys, rate, p)
+		rtt, noPing := stop()
+		return l, rtt, errors.Join(err, noPing)
+	}
 	steps := []func() error{
 		func() (err error) {
-			f.Base, err = b.latencies(ctx, cpus, base, r.keys, rate, p)
+			f.Base, _, err = pinged(base)
 			return err
 		},
 		func() (err error) {
-			stop, err := startPing(b.redises(r)[0].Addr)
-			if err != nil {
-				return err
+			var rtt *hdrhistogram.Histogram
+			if f.Row, rtt, err = pinged(r); err == nil {
+				f.RTT50, f.RTT99 = load.Ms(rtt, 50), load.Ms(rtt, 99)
 			}
-			f.Row, err = b.latencies(ctx, cpus, r, r.keys, rate, p)
-			rtt := stop()
-			f.RTT50, f.RTT99 = load.Ms(rtt, 50), load.Ms(rtt, 99)
 			return err
 		},
 	}

@@ -53,6 +53,20 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// The report says where PINGs came from, and when that isn't where they should.
+func TestAboutPing(t *testing.T) {
+	const from, instead = "from the gateway's processor", "from any processor that isn't the gateway's alone"
+	r := known()
+	for _, apart := range []bool{true, false} {
+		r.steady[rowOne][0].Apart = apart
+		r.text.Reset()
+		r.steadySection()
+		if text := r.text.String(); strings.Contains(text, from) != apart || strings.Contains(text, instead) == apart {
+			t.Errorf("apart %v:\n%s", apart, text)
+		}
+	}
+}
+
 // A load that the machine couldn't do shows nothing; one that admits other than
 // the limit isn't met.
 func TestScaleTargets(t *testing.T) {

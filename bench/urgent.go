@@ -14,12 +14,24 @@ import (
 // machine of its own; on the processor that they share here with the load generator,
 // one would else wait for another's turn, milliseconds at a time.
 func urgent(pid int, on bool) error {
-	attr := unix.SchedAttr{Policy: unix.SCHED_NORMAL}
+	class := &unix.SchedAttr{Policy: unix.SCHED_NORMAL}
 	if on {
-		attr = unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}
+		class = atOnce()
 	}
-	return eachThread(pid, func(id int) error { return unix.SchedSetAttr(id, &attr, 0) })
+	return eachThread(pid, func(id int) error { return unix.SchedSetAttr(id, class, 0) })
 }
+
+// urgentHere does so with the calling thread alone, which from then on runs on some
+// processors only.
+func urgentHere(on *unix.CPUSet) error {
+	if err := unix.SchedSetaffinity(0, on); err != nil {
+		return err
+	}
+	return unix.SchedSetAttr(0, atOnce(), 0)
+}
+
+// atOnce is the class.
+func atOnce() *unix.SchedAttr { return &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1} }
 
 // urgentAll does so with Redis and the application, which are busy for microseconds
 // at a time. This program, which sends the load, and the service are in Go, whose

@@ -14,7 +14,7 @@ import (
 
 	"sluice/chaos/faultproxy"
 	"sluice/chaos/load"
-	"sluice/chaos/pauses"
+	"sluice/internal/pauses"
 	"sluice/internal/stack"
 	"sluice/internal/stack/envoyconfig"
 	"sluice/internal/stack/stacktest"

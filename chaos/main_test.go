@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chaos/pauses"
+	"sluice/internal/pauses"
 	"sluice/internal/stack"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chaos/pauses"
+	"sluice/internal/pauses"
 )
 
 // waits knows how long threads stood in the kernel's queue for a core: each

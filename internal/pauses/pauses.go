@@ -157,17 +157,31 @@ func (l *Log) Between(from, to time.Time) time.Duration {
 	by := map[int]time.Duration{}
 	var most time.Duration
 	for _, s := range l.spans {
-		start, end := s.from, s.to
-		if start.Before(from) {
-			start = from
-		}
-		if end.After(to) {
-			end = to
-		}
-		if d := end.Sub(start); d > 0 {
-			by[s.cpu] += d
-			most = max(most, by[s.cpu])
-		}
+		by[s.cpu] += s.within(from, to)
+		most = max(most, by[s.cpu])
 	}
 	return most
+}
+
+// Longest returns how much of the longest pause of any processor was within a
+// span of time.
+func (l *Log) Longest(from, to time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var longest time.Duration
+	for _, s := range l.spans {
+		longest = max(longest, s.within(from, to))
+	}
+	return longest
+}
+
+// within is how much of s is between two times.
+func (s span) within(from, to time.Time) time.Duration {
+	if s.from.After(from) {
+		from = s.from
+	}
+	if s.to.Before(to) {
+		to = s.to
+	}
+	return max(to.Sub(from), 0)
 }
