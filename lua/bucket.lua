@@ -118,7 +118,7 @@ local cap,unit,leak,res=num(A[at]),num(A[at+1]),num(A[at+2]),num(A[at+3])
 if not cap or not unit or not leak or not res or cap<0 or cap%1~=0 or unit<1 or unit>MAX or unit%1~=0
   or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return end
 local tick,level,expiry=(now+-now%res)/res,0,0
-local s=call('GET',k)
+if s==nil then s=call('GET',k) end
 if s then
   local $vars7(t),$vars7(v),$vars7(e),$vars7(u),$vars7(l),$vars2(r)=string.byte(s,1,37)
   if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return end

@@ -124,7 +124,7 @@ local cap,unit,leak,res=num(A[at]),num(A[at+1]),num(A[at+2]),num(A[at+3])
 if not cap or not unit or not leak or not res or cap<0 or cap%1~=0 or unit<1 or unit>MAX or unit%1~=0
   or leak<1 or leak>MAX or leak%1~=0 or res~=1 and res~=1000 or cap*unit>TOP then return end
 local tick,level,expiry=(now+-now%res)/res,0,0
-local s=call('GET',k)
+if s==nil then s=call('GET',k) end
 if s then
   local $vars7(t),$vars7(v),$vars7(e),$vars7(u),$vars7(l),$vars2(r)=string.byte(s,1,37)
   if #s~=37 or $num7(u)~=unit or $num7(l)~=leak or $num2(r)~=res then return end
@@ -349,10 +349,55 @@ return {args=2,open=open,take=take,refuse=refuse,give=give,show=show,save=save}
 if A[2]~='+' then
   return short(now,ms,A[2],1,#KEYS,3,#A+1) or general(now,ms,A[2],1,#KEYS,3,#A+1)
 end
+
+-- A key that several requests name has an entry in V, and in E, so that its value is
+-- read once and written once: the key k; the value s as far as it is known; whether
+-- that is new; and px, how many ms it is to live, where that changes.
+local V,E,named=nil,{},{}
+for i=1,#KEYS do
+  local k=KEYS[i]
+  if not named[k] then
+    named[k]=true
+  else
+    V=V or {}
+    if not V[k] then
+      V[k]={k=k,new=false}
+      E[#E+1]=V[k]
+    end
+  end
+end
+
+-- Writes what is new. What isn't known any more is read again.
+local function store(forget)
+  for i=1,#E do
+    local e=E[i]
+    if e.new then
+      if e.px then call('SET',e.k,e.s,'PX',e.px) else call('SETRANGE',e.k,'0',e.s) end
+      e.new,e.px=false,nil
+    end
+    if forget then e.s=nil end
+  end
+end
+
+-- Takes note of what short.lua would write.
+local put
+local changed=false
+if V then
+  put=function(e,x,y,px,x2,y2)
+    if px then e.s,e.px=y,px else e.s=string.sub(e.s,1,x)..y..string.sub(e.s,x+#y+1) end
+    e.new,changed=true,true
+    if y2 then -- in a part that may not be known
+      store()
+      call('SETRANGE',e.k,x2,y2)
+      e.s=nil
+    end
+  end
+end
+
 -- Goes through the requests from the one at p on, whose first key is the given one,
 -- and appends the replies to R's n; without R it only looks where it ends. Next
--- always has what it would go on with.
-local function through(now,ms,short,general,R,n,p,first,Next)
+-- always has what it would go on with, and C the requests whose charges V has.
+local function through(now,ms,short,general,R,n,p,first,Next,C)
   local A,num=ARGV,tonumber
   local a,b,keys,size
   local stop=#A
@@ -367,23 +412,41 @@ local function through(now,ms,short,general,R,n,p,first,Next)
     first=key+keys
     if R then
       Next[1],Next[2]=p,first
+      local r=short(now,ms,A[from-1],key,first-1,from,p,V,put)
+      if not r then
+        if V then store(true) end
+        r=general(now,ms,A[from-1],key,first-1,from,p)
+      end
       n=n+1
-      R[n]=short(now,ms,A[from-1],key,first-1,from,p) or general(now,ms,A[from-1],key,first-1,from,p)
+      R[n]=r
+      if changed then
+        changed=false
+        C[#C+1]=n
+      end
     end
   end
   return p,first
 end
+
+-- Up to version 6 Redis raises a text, which says where before it says what.
+local function failed(err)
+  return {err=type(err)=='table' and err.err or string.match(tostring(err),'%u+ .*') or 'ERR '..tostring(err)}
+end
+
 local p,first=through(now,ms,short,general,nil,0,3,1)
 if #A<3 or p~=#A+1 or first~=#KEYS+1 then return redis.error_reply('ERR sluice: wrong number of arguments') end
-local R,Next={},{3,1}
+local R,Next,C={},{3,1},{}
 repeat
-  local good,err=pcall(through,now,ms,short,general,R,#R,Next[1],Next[2],Next)
-  -- What is wrong with one request's counters is an answer to that one alone. Up to
-  -- version 6 Redis raises a text, which says where before it says what.
-  if not good then
-    R[#R+1]={err=type(err)=='table' and err.err or string.match(tostring(err),'%u+ .*') or 'ERR '..tostring(err)}
-  end
+  local good,err=pcall(through,now,ms,short,general,R,#R,Next[1],Next[2],Next,C)
+  -- What is wrong with one request's counters is an answer to that one alone.
+  if not good then R[#R+1]=failed(err) end
 until good
+if V then
+  local good,err=pcall(store)
+  if not good then
+    for i=1,#C do R[C[i]]=failed(err) end
+  end
+end
 return R
 `},
 	{"driver", `-- Opens every counter, decides, then charges: nothing is written before all
@@ -685,7 +748,7 @@ local function show_period(c)
 end
 --@short
 -- The count of a period (period.lua), where no clock stepped back.
-local s=call('GET',k)
+if s==nil then s=call('GET',k) end
 local count,known=0,false
 if s then
   local $vars7(a),$vars7(b),$vars7(c)=string.byte(s,1,21)
@@ -779,6 +842,8 @@ local SKEW=3000 -- ms that a clock may step back before what is stored follows i
 -- anew by each call, and making those of one algorithm costs as much as four
 -- commands. Likewise x-x%1 stands for floor(x), x+-x%1 for ceil(x), and numbers
 -- that a command takes are written as strings where they can be.
+--
+-- V has the values that later requests of the call need, too: see decisions.lua.
 --@use shared
 local n,ok=last-first+1,1
 if n<1 then return end
@@ -796,9 +861,14 @@ for i=first,last do
   for j=first,i-1 do if KEYS[j]==k then return end end
   -- Each algorithm moves p on and sets these. To be written: y at offset x of
   -- the value, or as the whole value for px ms; and y2 at x2. Nothing when refused.
+  -- They read s, unless it is known.
   local current,remaining,reset,retry
   local x,y,px,x2,y2
+  local e=V and V[k]
+  local s
+  if e then s=e.s end
   --@shortcuts
+  if e then e.s=s end
   if i==last and p~=stop then return end
   if not y and op=='0' then ok=0 end
   i=i-first+1
@@ -806,16 +876,22 @@ for i=first,last do
   R[j-2]=y and 1 or 0
   R[j-1],R[j],R[j+1],R[j+2]=current,remaining,reset,retry
   if W then
-    W[i]=y and {k,x,y,px,x2,y2,cost}
+    W[i]=y and {k,x,y,px,x2,y2,cost,e}
   elseif y then
-    if px then call('SET',k,y,'PX',px) else call('SETRANGE',k,x,y) end
-    if y2 then call('SETRANGE',k,x2,y2) end
+    if e then
+      put(e,x,y,px,x2,y2)
+    else
+      if px then call('SET',k,y,'PX',px) else call('SETRANGE',k,x,y) end
+      if y2 then call('SETRANGE',k,x2,y2) end
+    end
   end
 end
 if W then
   for i=1,n do
     local w=W[i]
-    if w and ok==1 then
+    if w and ok==1 and w[8] then
+      put(w[8],w[2],w[3],w[4],w[5],w[6])
+    elseif w and ok==1 then
       if w[4] then call('SET',w[1],w[3],'PX',w[4]) else call('SETRANGE',w[1],w[2],w[3]) end
       if w[6] then call('SETRANGE',w[1],w[5],w[6]) end
     elseif w then
@@ -1315,7 +1391,7 @@ local cut=(ms-win-(ms-win)%tick)/tick
 local keep=win+tick
 local long=keep+(win-win%8)/8+10000 -- ms to keep it when that is renewed
 local total,oldest=0,at
-local s=call('GETRANGE',k,'0','251')
+if s==nil then s=call('GETRANGE',k,'0','251') end
 if s~='' then
   local $vars4(t),$vars2(c),$vars6(e),_,_,_,_,_,$vars6(l),$vars2(b),
     $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=string.byte(s,1,44)

@@ -188,7 +188,7 @@ func (c *composer) add(name string) {
 // what they need comes as arguments: what a function takes from outside is stored
 // anew, too.
 func (c *composer) ways() {
-	const arguments = "(now,ms,id,first,last,p,stop)"
+	const arguments = "(now,ms,id,first,last,p,stop,V,put)"
 	c.line("local function general" + arguments)
 	c.add("general")
 	c.add("driver")

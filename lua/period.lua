@@ -51,7 +51,7 @@ local function show_period(c)
 end
 --@short
 -- The count of a period (period.lua), where no clock stepped back.
-local s=call('GET',k)
+if s==nil then s=call('GET',k) end
 local count,known=0,false
 if s then
   local $vars7(a),$vars7(b),$vars7(c)=string.byte(s,1,21)

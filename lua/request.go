@@ -5,6 +5,8 @@ import "sluice/redisproto"
 // Request is what one request asks of a script, encoded. It makes a call by
 // itself, or shares one with others (Calls). The zero value is ready.
 type Request struct {
+	// Script is what is asked.
+	Script *Script
 	// Clock is the time of the decision, us since the epoch, or below 0 for Redis's
 	// own.
 	Clock int64
@@ -14,9 +16,10 @@ type Request struct {
 	id           []byte // a bulk string
 }
 
-// Begin starts a request anew: nothing is asked yet. id is its own among all
-// requests; it isn't kept.
-func (r *Request) Begin(id []byte) {
+// Begin starts a request to a script anew: nothing is asked yet. id is its own among
+// all requests; it isn't kept.
+func (r *Request) Begin(s *Script, id []byte) {
+	r.Script = s
 	r.keys, r.args, r.nkeys, r.nargs = r.keys[:0], r.args[:0], 0, 0
 	r.id = redisproto.AppendBulk(r.id[:0], id)
 }
@@ -41,14 +44,14 @@ func (r *Request) Encoded(args []byte, n int) {
 
 // AppendCall appends the call that asks for this request alone, with the script
 // itself where a Redis lacks it.
-func (r *Request) AppendCall(dst []byte, s *Script, full bool) []byte {
+func (r *Request) AppendCall(dst []byte, full bool) []byte {
 	dst = redisproto.AppendArray(dst, 3+r.nkeys+2+r.nargs)
 	if full {
 		dst = redisproto.AppendBulkString(dst, "EVAL")
-		dst = redisproto.AppendBulkString(dst, s.Source)
+		dst = redisproto.AppendBulkString(dst, r.Script.Source)
 	} else {
 		dst = redisproto.AppendBulkString(dst, "EVALSHA")
-		dst = redisproto.AppendBulkString(dst, s.SHA)
+		dst = redisproto.AppendBulkString(dst, r.Script.SHA)
 	}
 	dst = redisproto.AppendBulkInt(dst, int64(r.nkeys))
 	dst = append(dst, r.keys...)
@@ -77,16 +80,16 @@ func (c *Calls) Len() int { return c.n }
 // Size is about how long it is, bytes.
 func (c *Calls) Size() int { return len(c.sum.keys) + len(c.sum.args) }
 
-// Takes reports whether r can share it: all go by one clock.
+// Takes reports whether r can share it: all ask one script and go by one clock.
 func (c *Calls) Takes(r *Request) bool {
-	return c.n == 0 || (c.sum.Clock < 0) == (r.Clock < 0)
+	return c.n == 0 || c.sum.Script == r.Script && (c.sum.Clock < 0) == (r.Clock < 0)
 }
 
 // Add lets r share it. Gateways' clocks may differ by little; the latest counts.
 func (c *Calls) Add(r *Request) {
 	s := &c.sum
 	if c.n == 0 {
-		s.Clock = r.Clock
+		s.Script, s.Clock = r.Script, r.Clock
 		s.id = append(s.id[:0], r.id...)
 	}
 	s.Clock = max(s.Clock, r.Clock)
@@ -107,7 +110,7 @@ func (c *Calls) Add(r *Request) {
 const several = "+"
 
 // Flush appends the call and empties c.
-func (c *Calls) Flush(dst []byte, s *Script) []byte {
+func (c *Calls) Flush(dst []byte) []byte {
 	r := &c.sum
 	if c.n == 1 {
 		r.args = append(r.args[:0], r.args[c.single:]...)
@@ -115,13 +118,13 @@ func (c *Calls) Flush(dst []byte, s *Script) []byte {
 		r.nargs += 3 * c.n
 		r.id = redisproto.AppendBulkString(r.id[:0], several)
 	}
-	dst = r.AppendCall(dst, s, false)
+	dst = r.AppendCall(dst, false)
 	c.Drop()
 	return dst
 }
 
 // Drop empties c.
 func (c *Calls) Drop() {
-	c.sum.Begin(nil)
+	c.sum.Begin(nil, nil)
 	c.n = 0
 }

@@ -7,6 +7,8 @@
 -- anew by each call, and making those of one algorithm costs as much as four
 -- commands. Likewise x-x%1 stands for floor(x), x+-x%1 for ceil(x), and numbers
 -- that a command takes are written as strings where they can be.
+--
+-- V has the values that later requests of the call need, too: see decisions.lua.
 --@use shared
 local n,ok=last-first+1,1
 if n<1 then return end
@@ -24,9 +26,14 @@ for i=first,last do
   for j=first,i-1 do if KEYS[j]==k then return end end
   -- Each algorithm moves p on and sets these. To be written: y at offset x of
   -- the value, or as the whole value for px ms; and y2 at x2. Nothing when refused.
+  -- They read s, unless it is known.
   local current,remaining,reset,retry
   local x,y,px,x2,y2
+  local e=V and V[k]
+  local s
+  if e then s=e.s end
   --@shortcuts
+  if e then e.s=s end
   if i==last and p~=stop then return end
   if not y and op=='0' then ok=0 end
   i=i-first+1
@@ -34,16 +41,22 @@ for i=first,last do
   R[j-2]=y and 1 or 0
   R[j-1],R[j],R[j+1],R[j+2]=current,remaining,reset,retry
   if W then
-    W[i]=y and {k,x,y,px,x2,y2,cost}
+    W[i]=y and {k,x,y,px,x2,y2,cost,e}
   elseif y then
-    if px then call('SET',k,y,'PX',px) else call('SETRANGE',k,x,y) end
-    if y2 then call('SETRANGE',k,x2,y2) end
+    if e then
+      put(e,x,y,px,x2,y2)
+    else
+      if px then call('SET',k,y,'PX',px) else call('SETRANGE',k,x,y) end
+      if y2 then call('SETRANGE',k,x2,y2) end
+    end
   end
 end
 if W then
   for i=1,n do
     local w=W[i]
-    if w and ok==1 then
+    if w and ok==1 and w[8] then
+      put(w[8],w[2],w[3],w[4],w[5],w[6])
+    elseif w and ok==1 then
       if w[4] then call('SET',w[1],w[3],'PX',w[4]) else call('SETRANGE',w[1],w[2],w[3]) end
       if w[6] then call('SETRANGE',w[1],w[5],w[6]) end
     elseif w then

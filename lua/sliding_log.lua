@@ -313,7 +313,7 @@ local cut=(ms-win-(ms-win)%tick)/tick
 local keep=win+tick
 local long=keep+(win-win%8)/8+10000 -- ms to keep it when that is renewed
 local total,oldest=0,at
-local s=call('GETRANGE',k,'0','251')
+if s==nil then s=call('GETRANGE',k,'0','251') end
 if s~='' then
   local $vars4(t),$vars2(c),$vars6(e),_,_,_,_,_,$vars6(l),$vars2(b),
     $vars2(h),$vars2(n),$vars2(o),$vars6(m),$vars7(z)=string.byte(s,1,44)

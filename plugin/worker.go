@@ -159,7 +159,6 @@ func (w *worker) pipeOptions() link.Options {
 		// A cluster's pipe leads to all nodes: redis_proxy looks for the master.
 		LeaveReadOnly: r.Topology != config.RedisCluster,
 		Gather:        gatherUS,
-		Script:        w.engine.Script(),
 		Apart:         r.Topology == config.RedisCluster,
 		Rand:          w.random,
 		Observer:      observer{w},
@@ -271,7 +270,7 @@ func (w *worker) send(r *request, now int64) error {
 func (w *worker) ask(now int64, l *lane, d *engine.Decision, id []byte, n int, deadline int64, c link.Call) error {
 	d.Ask(&w.asked, id, w.now(), n)
 	if d.WantsScript() || d.Apart() {
-		w.command = w.asked.AppendCall(w.command[:0], w.engine.Script(), d.WantsScript())
+		w.command = w.asked.AppendCall(w.command[:0], d.WantsScript())
 		return l.pipe.Send(now, w.command, deadline, c)
 	}
 	return l.pipe.Ask(now, &w.asked, deadline, c)

@@ -12,7 +12,7 @@ import (
 // 0 unless NeedsNow, or negative when Redis is to use its own clock whatever the
 // policy says.
 func (e *Engine) Ask(r *lua.Request, p *Plan, requestID []byte, now int64) {
-	r.Begin(requestID)
+	r.Begin(&e.script, requestID)
 	r.Clock = e.clock(now)
 	now = max(now, -now)
 	for i := range p.Charges {
@@ -31,7 +31,7 @@ func (e *Engine) Ask(r *lua.Request, p *Plan, requestID []byte, now int64) {
 func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64, full bool) []byte {
 	var r lua.Request
 	e.Ask(&r, p, requestID, now)
-	return r.AppendCall(dst, &e.script, full)
+	return r.AppendCall(dst, full)
 }
 
 // clock is the time that the script takes for now: below 0 for Redis's own.
@@ -87,12 +87,12 @@ func appendNumbers(dst []byte, numbers []int64) []byte {
 // not. args are the algorithm's arguments.
 func (e *Engine) AppendCharge(dst []byte, a *limit.Algorithm, key []byte, args []int64, units int64, requestID []byte, now int64, full bool) []byte {
 	var r lua.Request
-	r.Begin(requestID)
+	r.Begin(&e.script, requestID)
 	r.Clock = e.clock(now)
 	r.Key(key)
 	r.Number(int64(e.script.Index(a.Script)))
 	r.Number(int64(OpCharge))
 	r.Number(units)
 	addNumbers(&r, args)
-	return r.AppendCall(dst, &e.script, full)
+	return r.AppendCall(dst, full)
 }

@@ -45,7 +45,7 @@ func TestOverridesAllocateNothing(t *testing.T) {
 			e.Plan(&v, &p)
 			if p.Block == nil {
 				e.Ask(&asked, &p, nil, 1)
-				cmd = asked.AppendCall(cmd[:0], e.Script(), false)
+				cmd = asked.AppendCall(cmd[:0], false)
 			}
 		}
 		plan()

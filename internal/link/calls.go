@@ -131,7 +131,7 @@ func (l *Calls) Send(now int64, cmd []byte, deadline int64, c Call) error {
 
 // Ask implements Link. Each request's call is an exchange of its own.
 func (l *Calls) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
-	l.asking = r.AppendCall(l.asking[:0], l.o.Script, false)
+	l.asking = r.AppendCall(l.asking[:0], false)
 	return l.Send(now, l.asking, deadline, c)
 }
 

@@ -67,7 +67,7 @@ func (p *Pipe) unite() {
 	if n > 1 {
 		p.calls.at(h.first).shared = n
 	}
-	h.bytes = h.calls.Flush(h.bytes, p.o.Script)
+	h.bytes = h.calls.Flush(h.bytes)
 }
 
 // release returns cmd behind the commands that waited, to be sent now.

@@ -35,7 +35,7 @@ type Link interface {
 	// comes, its deadline passes or the link breaks. An error means that the
 	// command was not sent and c will not be called. cmd isn't kept.
 	Send(now int64, cmd []byte, deadline int64, c Call) error
-	// Ask sends a call of Options.Script for one request, as Send does, or one for it
+	// Ask sends a call of its script for one request, as Send does, or one for it
 	// and others that ask at about the same time; c gets the reply to its own. r isn't
 	// kept.
 	Ask(now int64, r *lua.Request, deadline int64, c Call) error

@@ -3,7 +3,6 @@ package link
 import (
 	"math/rand/v2"
 
-	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -19,10 +18,8 @@ type Options struct {
 	// this after the last message, or the next Tick. Default 0, never.
 	Gather int64
 
-	// Script is what Ask calls.
-	Script *lua.Script
-	// Apart keeps requests from sharing a call of it: Redis is several servers, which
-	// have different keys.
+	// Apart keeps requests from sharing a call of a script: Redis is several servers,
+	// which have different keys.
 	Apart bool
 
 	MaxPending int   // calls that wait at once, late ones included; default 8192

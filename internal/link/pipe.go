@@ -120,9 +120,9 @@ func (p *Pipe) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
 	default:
 		var cmd []byte
 		if p.sending {
-			cmd = r.AppendCall(nil, p.o.Script, false)
+			cmd = r.AppendCall(nil, false)
 		} else {
-			p.asking = r.AppendCall(p.asking[:0], p.o.Script, false)
+			p.asking = r.AppendCall(p.asking[:0], false)
 			cmd = p.asking
 		}
 		if !p.transmit(now, p.release(now, cmd)) {

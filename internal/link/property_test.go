@@ -191,7 +191,7 @@ var testScript = &lua.Script{Source: "return", SHA: "012345678901234567890123456
 // asking is what a request asks for.
 func asking(id string) *lua.Request {
 	r := &lua.Request{Clock: -1}
-	r.Begin([]byte(id))
+	r.Begin(testScript, []byte(id))
 	r.Key([]byte("key-" + id))
 	for n := range int64(len(id)) {
 		r.Number(n)
@@ -392,7 +392,6 @@ func run(seed uint64, steps int, panics bool) *world {
 	w.harm = []int{0, 1, 10, 100}[w.rand.IntN(4)]
 	w.sync = w.oneIn(4)
 	w.o = Options{
-		Script:     testScript,
 		MaxPending: int(w.between(1, 150)),
 		BackoffMin: w.between(1, 20*ms),
 		BackoffMax: w.between(1, 50*ms),

@@ -47,7 +47,7 @@ func (r *rig) asked(want ...string) {
 // newBusyAsker is a pipe with four calls out, that gathers for 500 µs.
 func newBusyAsker(t *testing.T, o Options) *rig {
 	t.Helper()
-	o.Script, o.Gather = testScript, 500
+	o.Gather = 500
 	r := newRig(t, o)
 	r.ask("1")
 	r.recv("+1\r\n")
@@ -77,7 +77,7 @@ func TestRequestsShareACall(t *testing.T) {
 func TestACommandKeepsItsPlaceAmongSharedCalls(t *testing.T) {
 	r := newBusyAsker(t, Options{})
 	r.ask("6", "7")
-	if err := r.Send(r.now, asking("8").AppendCall(nil, testScript, false), r.now+20*ms, r.calls.new("8")); err != nil {
+	if err := r.Send(r.now, asking("8").AppendCall(nil, false), r.now+20*ms, r.calls.new("8")); err != nil {
 		t.Fatal(err)
 	}
 	r.ask("9", "10")
@@ -143,6 +143,18 @@ func TestRequestsApart(t *testing.T) {
 	r.asked("6 7")
 }
 
+// A new script is made when an operator adds a pool.
+func TestRequestsOfTwoScriptsShareNoCall(t *testing.T) {
+	r := newBusyAsker(t, Options{})
+	r.ask("6", "7")
+	other := *testScript
+	q := asking("8")
+	q.Script = &other
+	r.askFor("8", q)
+	r.recv("+2\r\n")
+	r.asked("6+7 8")
+}
+
 func TestRequestsOfTwoClocksShareNoCall(t *testing.T) {
 	r := newBusyAsker(t, Options{})
 	at := func(name string, us int64) {
@@ -165,7 +177,7 @@ func TestASharedCallsClockIsTheLatest(t *testing.T) {
 		q.Clock = us
 		c.Add(q)
 	}
-	cmd := commandsOf(&rig{t: t}, c.Flush(nil, testScript))[0]
+	cmd := commandsOf(&rig{t: t}, c.Flush(nil))[0]
 	if got := cmd[3+3]; got != "9" {
 		t.Errorf("the clock is %s", got)
 	}

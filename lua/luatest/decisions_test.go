@@ -3,9 +3,12 @@ package luatest
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"sluice/internal/limit"
@@ -65,7 +68,14 @@ func TestOneCallForSeveralRequestsEqualsOneEach(t *testing.T) {
 	rdb := client(t)
 	algs := limit.Algorithms()
 	c := newCaller(t, rdb, algs...)
-	rapid.Check(t, func(t *rapid.T) {
+	t.Run("values written whole", func(t *testing.T) { rapid.Check(t, c.togetherEqualsAlone(algs)) })
+	t.Run("in place", func(t *testing.T) {
+		rapid.Check(t, c.rewritten(ownClock, "local own=true").togetherEqualsAlone(withShort))
+	})
+}
+
+func (c *caller) togetherEqualsAlone(algs []*limit.Algorithm) func(*rapid.T) {
+	return func(t *rapid.T) {
 		var alone, together []counter
 		for range rapid.IntRange(1, 5).Draw(t, "counters") {
 			alg := rapid.SampledFrom(algs).Draw(t, "algorithm")
@@ -111,9 +121,18 @@ func TestOneCallForSeveralRequestsEqualsOneEach(t *testing.T) {
 			}
 		}
 		for i := range alone {
-			rdb.Del(ctx, alone[i].key, together[i].key)
+			// What is stored is the same, too, though perhaps in fewer writes.
+			a, b := c.rdb.Dump(ctx, alone[i].key).Val(), c.rdb.Dump(ctx, together[i].key).Val()
+			if (a == "") != (b == "") {
+				t.Errorf("%s is stored: %v, %s: %v", alone[i].key, a != "", together[i].key, b != "")
+			}
+			ttl, same := c.rdb.PTTL(ctx, alone[i].key).Val(), c.rdb.PTTL(ctx, together[i].key).Val()
+			if ttl-same > time.Second || same-ttl > time.Second {
+				t.Errorf("%s lives for %v, %s for %v", alone[i].key, ttl, together[i].key, same)
+			}
+			c.rdb.Del(ctx, alone[i].key, together[i].key)
 		}
-	})
+	}
 }
 
 func indexes(n int) func(func(int) bool) {
@@ -203,4 +222,92 @@ func TestIdsStayApartInOneCall(t *testing.T) {
 			t.Errorf("request %d: %d slots, want %d", i, got, want)
 		}
 	}
+}
+
+// A Redis that takes no writes charges nobody and says so to each request, those
+// included whose charges were to be written together at the end. Who is refused
+// anyhow is told that.
+func TestARedisThatTakesNoWrites(t *testing.T) {
+	rdb := client(t)
+	c := newCaller(t, rdb, limit.SlidingLog, limit.TokenBucket, limit.FixedWindow)
+	for name, set := range map[string][2]string{"NOREPLICAS ": {"min-replicas-to-write", "1"}, "OOM ": {"maxmemory", "1"}} {
+		shared := counter{alg: limit.SlidingLog, key: freshKey("log1"), p: fivePerMinute, cost: 1}
+		bucket := counter{alg: limit.TokenBucket, key: freshKey("tb1"), p: fivePerMinute, cost: 1}
+		own := counter{alg: limit.FixedWindow, key: freshKey("fixed"), p: fivePerMinute, cost: 1}
+		full := counter{alg: limit.FixedWindow, key: freshKey("fixed"), p: limit.Params{Limit: 0, WindowMS: 1000}, cost: 1}
+		asked := []asking{
+			{"1", []counter{shared}},
+			{"2", []counter{shared, bucket}},
+			{"3", []counter{own}},
+			{"4", []counter{shared, full}},
+			{"5", []counter{own, bucket}},
+		}
+		if err := rdb.ConfigSet(ctx, set[0], set[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		verdicts, errs, err := c.tryAll(epoch, asked)
+		if err := rdb.ConfigSet(ctx, set[0], "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			// It doesn't even begin: not with too few replicas, nor, up to version 6,
+			// without memory.
+			if !strings.HasPrefix(err.Error(), name) {
+				t.Error(err)
+			}
+			continue
+		}
+		for i := range asked {
+			switch {
+			case i == 3:
+				if errs[i] != nil || verdicts[i].admitted {
+					t.Errorf("%s: request 4: %+v, %v", name, verdicts[i], errs[i])
+				}
+			case errs[i] == nil || !strings.HasPrefix(errs[i].Error(), name):
+				t.Errorf("%s: request %d: %+v, %v", name, i+1, verdicts[i], errs[i])
+			}
+		}
+		if n := rdb.Exists(ctx, shared.key, bucket.key, own.key).Val(); n != 0 {
+			t.Errorf("%s: %d counters are charged", name, n)
+		}
+	}
+}
+
+// Keys that requests have in common are read and written once a call.
+func TestACallReadsWhatIsSharedOnce(t *testing.T) {
+	rdb := client(t)
+	for _, alg := range withShort {
+		c := newCaller(t, rdb, alg)
+		k := counter{alg: alg, key: freshKey(alg.Suffix), p: limit.Params{Limit: 1_000_000, WindowMS: 60_000, Calendar: &limit.Calendar{Unit: limit.Hour}}, cost: 1}
+		c.call(-1, "r", k)
+		var all []asking
+		for i := range 10 {
+			all = append(all, asking{fmt.Sprint(i), []counter{k}})
+		}
+		before := commands(t, rdb)
+		v, errs, err := c.tryAll(-1, all)
+		if err != nil || errs[9] != nil || v[9].counters[0].Current < 10 {
+			t.Fatalf("%s: %v, %+v", alg.Name, err, v)
+		}
+		// EVALSHA, TIME, a read, a write, and INFO.
+		if n := commands(t, rdb) - before; n != 5 {
+			t.Errorf("%s: %d commands for 10 requests", alg.Name, n)
+		}
+	}
+}
+
+// commands is how many commands Redis has carried out, those in scripts included.
+func commands(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	for line := range strings.Lines(rdb.Info(ctx, "stats").Val()) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "total_commands_processed:"); ok {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
+		}
+	}
+	t.Fatal("Redis doesn't say")
+	return 0
 }

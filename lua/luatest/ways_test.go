@@ -29,8 +29,8 @@ func (c *caller) rewritten(old, new string) *caller {
 }
 
 const (
-	shortBegins   = "local function short(now,ms,id,first,last,p,stop)\n"
-	generalBegins = "local function general(now,ms,id,first,last,p,stop)\n"
+	shortBegins   = "local function short(now,ms,id,first,last,p,stop,V,put)\n"
+	generalBegins = "local function general(now,ms,id,first,last,p,stop,V,put)\n"
 	ownClock      = "local own=A[1]==''"
 
 	noShortWay   = shortBegins + "do return end\n"
