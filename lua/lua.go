@@ -86,6 +86,7 @@ import (
 	"strings"
 
 	"sluice/internal/digest"
+	"sluice/redisproto"
 )
 
 // What a call does with a counter.
@@ -104,6 +105,7 @@ type Script struct {
 	Source string // what EVAL and SCRIPT LOAD take
 	SHA    string // its SHA-1 in hex, what EVALSHA takes
 	names  []string
+	call   []byte // EVALSHA and the SHA, encoded
 }
 
 // Lines that stand for other text in a file.
@@ -134,6 +136,7 @@ func Compose(names ...string) Script {
 	c.add("call")
 	s.Source = c.out.String()
 	s.SHA = sha(s.Source)
+	s.call = redisproto.AppendBulkString(redisproto.AppendBulkString(nil, "EVALSHA"), s.SHA)
 	return s
 }
 

@@ -50,8 +50,7 @@ func (r *Request) AppendCall(dst []byte, full bool) []byte {
 		dst = redisproto.AppendBulkString(dst, "EVAL")
 		dst = redisproto.AppendBulkString(dst, r.Script.Source)
 	} else {
-		dst = redisproto.AppendBulkString(dst, "EVALSHA")
-		dst = redisproto.AppendBulkString(dst, r.Script.SHA)
+		dst = append(dst, r.Script.call...)
 	}
 	dst = redisproto.AppendBulkInt(dst, int64(r.nkeys))
 	dst = append(dst, r.keys...)
@@ -62,7 +61,7 @@ func (r *Request) AppendCall(dst []byte, full bool) []byte {
 
 func appendClock(dst []byte, us int64) []byte {
 	if us < 0 {
-		return redisproto.AppendBulkString(dst, "")
+		return append(dst, "$0\r\n\r\n"...)
 	}
 	return redisproto.AppendBulkInt(dst, us)
 }

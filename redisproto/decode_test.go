@@ -213,13 +213,57 @@ func TestHeadersReserveNothing(t *testing.T) {
 	}
 }
 
+// randomReply is often one of a script, for one request or for several.
+func randomReply(r *rand.Rand) Value {
+	numbers := func() Value {
+		v := Value{Kind: Array}
+		for range 1 + r.IntN(8) {
+			v.Elems = append(v.Elems, Value{Kind: Integer, Int: int64(r.Uint64()>>r.IntN(64)) * int64(1-2*r.IntN(2))})
+		}
+		return v
+	}
+	switch r.IntN(3) {
+	case 0:
+		return numbers()
+	case 1:
+		v := Value{Kind: Array}
+		for range 1 + r.IntN(5) {
+			v.Elems = append(v.Elems, numbers())
+		}
+		if r.IntN(4) == 0 {
+			v.Elems[r.IntN(len(v.Elems))] = randomValue(r, 2)
+		}
+		return v
+	}
+	return randomValue(r, 4)
+}
+
+// What scripts reply is decoded in one pass.
+func TestScriptsRepliesTakeOnePass(t *testing.T) {
+	for _, reply := range []string{
+		"*3\r\n:1\r\n:-22\r\n:1764498000123456\r\n",
+		"*2\r\n*2\r\n:1764498000123456\r\n:1\r\n*3\r\n:0\r\n:-1\r\n:5\r\n",
+		"*1\r\n*1\r\n:7\r\n",
+	} {
+		d := NewDecoder(Limits{})
+		d.Feed([]byte(reply + ":9\r\n"))
+		v, ok := d.integers()
+		if !ok || string(appendValue(nil, v)) != reply {
+			t.Errorf("%q: %v, %v", reply, v, ok)
+		}
+		if v, ok, err := d.Next(); !ok || err != nil || v.Int != 9 {
+			t.Errorf("%q: then %v, %v, %v", reply, v, ok, err)
+		}
+	}
+}
+
 func TestRandomRepliesSurviveAnySplit(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var want []Value
 		var stream []byte
 		for range 1 + r.IntN(6) {
-			v := randomValue(r, 4)
+			v := randomReply(r)
 			want = append(want, v)
 			stream = appendValue(stream, v)
 		}
@@ -240,7 +284,7 @@ func TestDamagedStreamsSurviveAnySplit(t *testing.T) {
 		l := Limits{MaxDepth: 1 + r.IntN(4), MaxElems: 1 + r.IntN(12), MaxBulk: 1 + r.IntN(20), MaxBuffered: 1 + r.IntN(80)}
 		var stream []byte
 		for range 1 + r.IntN(4) {
-			stream = appendValue(stream, randomValue(r, 4))
+			stream = appendValue(stream, randomReply(r))
 		}
 		for range r.IntN(3) {
 			stream[r.IntN(len(stream))] = "\r\n0-:$*+9x"[r.IntN(10)]
@@ -283,6 +327,7 @@ func TestParsingResumes(t *testing.T) {
 
 func TestSmallRepliesAllocateNothing(t *testing.T) {
 	flat := []byte("*17\r\n" + strings.Repeat(":1234567\r\n", 17))
+	rows := []byte("*3\r\n" + strings.Repeat("*7\r\n"+strings.Repeat(":1234567\r\n", 7), 3))
 	nested := []byte("*2\r\n*2\r\n:1\r\n$3\r\nabc\r\n+OK\r\n")
 	d := NewDecoder(Limits{})
 	take := func(want int) {
@@ -299,6 +344,8 @@ func TestSmallRepliesAllocateNothing(t *testing.T) {
 		d.Feed(flat[:50])
 		take(1)
 		d.Feed(flat[50:])
+		take(1)
+		d.Feed(rows)
 		take(1)
 		if _, ok, _ := d.Next(); ok {
 			t.Fatal("one reply too many")

@@ -44,26 +44,32 @@ func (e *Engine) clock(now int64) int64 {
 
 // addArgs adds one counter's arguments: algorithm, op, cost, numbers.
 func (e *Engine) addArgs(r *lua.Request, c *Charge, now int64) {
-	var s encodedRate
-	switch {
-	case c.Guards > 0:
+	if c.Guards > 0 {
 		r.Encoded(e.guard, 1)
-	case c.Rate.ID >= 0:
+		r.Number(int64(c.Op))
+		r.Number(c.Cost)
+		var room [2]int64
+		addNumbers(r, limit.PenaltyArgs(room[:0], c.Limit.PenaltyUS/1000, int64(c.Guards)))
+		return
+	}
+	var s *encodedRate
+	if c.Rate.ID >= 0 {
 		s = e.encoded(c.Rate.ID)
+		if s.usual != nil && c.Op == OpDecide && c.Cost == 1 {
+			r.Encoded(s.usual, 3+s.n)
+			return
+		}
 		r.Encoded(s.index, 1)
-	default: // the request's own rate
+	} else { // the request's own rate
 		r.Number(int64(e.script.Index(c.Limit.Algorithm.Script)))
 	}
 	r.Number(int64(c.Op))
 	r.Number(c.Cost)
 	switch {
-	case c.Guards > 0:
-		var room [2]int64
-		addNumbers(r, limit.PenaltyArgs(room[:0], c.Limit.PenaltyUS/1000, int64(c.Guards)))
-	case s.shards != nil:
-		r.Encoded(s.shards[c.shard], c.nargs())
-	case s.numbers != nil:
-		r.Encoded(s.numbers, c.nargs())
+	case s != nil && s.shards != nil:
+		r.Encoded(s.shards[c.shard], s.n)
+	case s != nil && s.numbers != nil:
+		r.Encoded(s.numbers, s.n)
 	default:
 		var room [16]int64
 		addNumbers(r, c.Algorithm().Args(room[:0], c.Params(), now))

@@ -36,6 +36,10 @@ type encodedRate struct {
 	index   []byte
 	numbers []byte   // nil when they depend on the time
 	shards  [][]byte // numbers, by shard, where a key has several counters
+	n       int      // how many numbers
+	// usual is all of it for what nearly every request asks: a decision at a cost of
+	// 1. nil where the numbers aren't the same for each.
+	usual []byte
 }
 
 // New compiles a policy: the script holds just the algorithms that it uses.
@@ -75,7 +79,11 @@ func (e *Engine) encoding(l *config.Limit, r *config.Rate) encodedRate {
 	if r.Params.Calendar != nil {
 		return s
 	}
-	s.numbers = appendNumbers(nil, a.Args(nil, r.Enforced(), 0))
+	numbers := a.Args(nil, r.Enforced(), 0)
+	s.numbers, s.n = appendNumbers(nil, numbers), len(numbers)
+	if len(r.Shards) == 0 {
+		s.usual = appendNumbers(append([]byte(nil), s.index...), append([]int64{int64(OpDecide), 1}, numbers...))
+	}
 	for i := range r.Shards {
 		s.shards = append(s.shards, appendNumbers(nil, a.Args(nil, &r.Shards[i], 0)))
 	}
@@ -83,11 +91,11 @@ func (e *Engine) encoding(l *config.Limit, r *config.Rate) encodedRate {
 }
 
 // encoded is encoding for a rate with an ID.
-func (e *Engine) encoded(id int) encodedRate {
+func (e *Engine) encoded(id int) *encodedRate {
 	if id < len(e.static) {
-		return e.static[id]
+		return &e.static[id]
 	}
-	return e.extra[id-e.extraFrom]
+	return &e.extra[id-e.extraFrom]
 }
 
 // NumRates is how many rates have an ID.
@@ -162,9 +170,6 @@ func (c *Charge) Algorithm() *limit.Algorithm {
 func (c *Charge) PenaltyParams() *limit.Params {
 	return &limit.Params{Limit: int64(c.Guards), WindowMS: c.Limit.PenaltyUS / 1000}
 }
-
-// nargs is how many numbers the charge's algorithm reads.
-func (c *Charge) nargs() int { return c.Algorithm().NArgs }
 
 // Shown reports whether answers' headers tell of the charge.
 func (c *Charge) Shown() bool {
