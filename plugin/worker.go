@@ -205,7 +205,6 @@ func (w *worker) OnTick() {
 		return
 	}
 	now := w.vm.steady()
-	w.metrics.flush(now)
 	w.probe(now)
 	w.control.tick(now)
 	if w.fallback != nil {
@@ -219,6 +218,7 @@ func (w *worker) OnTick() {
 	}
 	w.retryDue(now)
 	w.releaseDue(now)
+	w.metrics.flush(now) // with what was decided here: the next tick may be far
 	switch {
 	case busy || len(w.waiting.queue) > 0 || w.delays.len() > 0:
 	case w.leases.live > 0:
