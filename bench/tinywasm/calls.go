@@ -1,5 +1,7 @@
 package tinywasm
 
+import w "sluice/internal/wasmasm"
+
 // Maps of headers, as the proxy numbers them.
 const (
 	requestHeaders  = 0
@@ -39,9 +41,9 @@ const (
 func Calls() []byte {
 	// Types 0 to 5 take so many i32 and return one; the rest take none, one and two
 	// and return nothing.
-	types := section(typeSection, vec(
-		signature(0, true), signature(1, true), signature(2, true), signature(3, true), signature(4, true), signature(5, true),
-		signature(0, false), signature(1, false), signature(2, false)))
+	types := w.Section(w.TypeSection, w.Vec(
+		w.Signature(0, true), w.Signature(1, true), w.Signature(2, true), w.Signature(3, true), w.Signature(4, true), w.Signature(5, true),
+		w.Signature(0, false), w.Signature(1, false), w.Signature(2, false)))
 	const none, oneNone, two = 6, 7, 8
 	host := []struct {
 		name string
@@ -56,28 +58,28 @@ func Calls() []byte {
 	const pairs, value, add, replace, property = 0, 1, 2, 3, 4
 	var imported [][]byte
 	for _, h := range host {
-		imported = append(imported, cat(name("env"), name(h.name), []byte{0, h.args}))
+		imported = append(imported, w.Import("env", h.name, h.args))
 	}
 
 	var data []byte
 	text := func(s string) []byte { // its address and length, as arguments
 		at := texts + len(data)
 		data = append(data, s...)
-		return cat(constant(at), constant(len(s)))
+		return w.Cat(w.Number(at), w.Number(len(s)))
 	}
 	call := func(function byte, args ...[]byte) []byte {
-		return cat(cat(args...), []byte{opCall, function, opDrop})
+		return w.Cat(w.Cat(args...), []byte{w.Call, function, w.Drop})
 	}
-	onRequest := call(pairs, constant(requestHeaders), constant(scratch), constant(scratch+4))
+	onRequest := call(pairs, w.Number(requestHeaders), w.Number(scratch), w.Number(scratch+4))
 	for _, p := range properties {
-		onRequest = cat(onRequest, call(property, text(p.name), text(p.value)))
+		onRequest = w.Cat(onRequest, call(property, text(p.name), text(p.value)))
 	}
-	onResponse := call(value, constant(responseHeaders), text("x-ratelimit-remaining"), constant(scratch), constant(scratch+4))
+	onResponse := call(value, w.Number(responseHeaders), text("x-ratelimit-remaining"), w.Number(scratch), w.Number(scratch+4))
 	for _, h := range appended {
-		onResponse = cat(onResponse, call(add, constant(responseHeaders), text(h.name), text(h.value)))
+		onResponse = w.Cat(onResponse, call(add, w.Number(responseHeaders), text(h.name), text(h.value)))
 	}
 	for _, h := range replaced {
-		onResponse = cat(onResponse, call(replace, constant(responseHeaders), text(h.name), text(h.value)))
+		onResponse = w.Cat(onResponse, call(replace, w.Number(responseHeaders), text(h.name), text(h.value)))
 	}
 
 	callbacks := []struct {
@@ -87,24 +89,24 @@ func Calls() []byte {
 	}{
 		{"proxy_abi_version_0_2_1", none, nil},
 		{"proxy_on_context_create", two, nil},
-		{"proxy_on_request_headers", 3, cat(onRequest, constant(actionContinue))},
-		{"proxy_on_response_headers", 3, cat(onResponse, constant(actionContinue))},
-		{"proxy_on_memory_allocate", 1, constant(allocated)},
-		{"proxy_on_done", 1, constant(1)},
+		{"proxy_on_request_headers", 3, w.Cat(onRequest, w.Number(actionContinue))},
+		{"proxy_on_response_headers", 3, w.Cat(onResponse, w.Number(actionContinue))},
+		{"proxy_on_memory_allocate", 1, w.Number(allocated)},
+		{"proxy_on_done", 1, w.Number(1)},
 		{"proxy_on_log", oneNone, nil},
 		{"proxy_on_delete", oneNone, nil},
 	}
-	functions, bodies, exports := [][]byte{}, [][]byte{}, [][]byte{cat(name("memory"), []byte{2, 0})}
+	functions, bodies, exports := [][]byte{}, [][]byte{}, [][]byte{w.Export("memory", w.Memory, 0)}
 	for i, c := range callbacks {
 		functions = append(functions, []byte{c.kind})
-		bodies = append(bodies, body(c.code...))
-		exports = append(exports, cat(name(c.name), []byte{0, byte(len(host) + i)}))
+		bodies = append(bodies, w.Body(0, c.code))
+		exports = append(exports, w.Export(c.name, w.Function, byte(len(host)+i)))
 	}
-	return cat([]byte("\x00asm\x01\x00\x00\x00"), types,
-		section(importSection, vec(imported...)),
-		section(functionSection, vec(functions...)),
-		section(memorySection, vec([]byte{0, 1})),
-		section(exportSection, vec(exports...)),
-		section(codeSection, vec(bodies...)),
-		section(dataSection, vec(cat([]byte{0}, constant(texts), []byte{opEnd}, unsigned(len(data)), data))))
+	return w.Module(types,
+		w.Section(w.ImportSection, w.Vec(imported...)),
+		w.Section(w.FunctionSection, w.Vec(functions...)),
+		w.Section(w.MemorySection, w.Vec([]byte{0, 1})),
+		w.Section(w.ExportSection, w.Vec(exports...)),
+		w.Section(w.CodeSection, w.Vec(bodies...)),
+		w.Section(w.DataSection, w.Vec(w.Data(texts, data))))
 }

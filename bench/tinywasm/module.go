@@ -2,27 +2,7 @@
 // hand: what a wasm filter costs at least, whatever language it is written in.
 package tinywasm
 
-import "encoding/binary"
-
-// Sections and types of WebAssembly's binary format.
-const (
-	typeSection     = 1
-	importSection   = 2
-	functionSection = 3
-	memorySection   = 5
-	exportSection   = 7
-	codeSection     = 10
-	dataSection     = 11
-	i32             = 0x7f
-)
-
-// Instructions.
-const (
-	opCall     = 0x10
-	opDrop     = 0x1a
-	opI32Const = 0x41
-	opEnd      = 0x0b
-)
+import w "sluice/internal/wasmasm"
 
 // What a callback tells the proxy.
 const (
@@ -35,87 +15,38 @@ const (
 func Module(status int) []byte {
 	// Types: 0 (8 × i32) → i32, 1 () → (), 2 (i32 i32) → (), 3 (i32 i32 i32) → i32,
 	// 4 (i32) → i32.
-	types := section(typeSection, vec(
-		signature(8, true), signature(0, false), signature(2, false), signature(3, true), signature(1, true)))
-	imports := section(importSection, vec(
-		cat(name("env"), name("proxy_send_local_response"), []byte{0, 0})))
-	functions := section(functionSection, vec([]byte{1}, []byte{2}, []byte{3}, []byte{4}))
-	memory := section(memorySection, vec([]byte{0, 1}))
-	export := func(text string, kind, index byte) []byte { return cat(name(text), []byte{kind, index}) }
-	exports := section(exportSection, vec(
-		export("memory", 2, 0),
-		export("proxy_abi_version_0_2_1", 0, 1),
-		export("proxy_on_context_create", 0, 2),
-		export("proxy_on_request_headers", 0, 3),
-		export("proxy_on_memory_allocate", 0, 4),
+	types := w.Section(w.TypeSection, w.Vec(
+		w.Signature(8, true), w.Signature(0, false), w.Signature(2, false), w.Signature(3, true), w.Signature(1, true)))
+	imports := w.Section(w.ImportSection, w.Vec(
+		w.Import("env", "proxy_send_local_response", 0)))
+	functions := w.Section(w.FunctionSection, w.Vec([]byte{1}, []byte{2}, []byte{3}, []byte{4}))
+	memory := w.Section(w.MemorySection, w.Vec([]byte{0, 1}))
+	exports := w.Section(w.ExportSection, w.Vec(
+		w.Export("memory", w.Memory, 0),
+		w.Export("proxy_abi_version_0_2_1", w.Function, 1),
+		w.Export("proxy_on_context_create", w.Function, 2),
+		w.Export("proxy_on_request_headers", w.Function, 3),
+		w.Export("proxy_on_memory_allocate", w.Function, 4),
 	))
-	code := section(codeSection, vec(
-		body(),
-		body(),
-		body(onRequest(status)...),
-		body(constant(1024)...), // nothing that is sent here is looked at
+	code := w.Section(w.CodeSection, w.Vec(
+		w.Body(0),
+		w.Body(0),
+		w.Body(0, onRequest(status)),
+		w.Body(0, w.Number(1024)), // nothing that is sent here is looked at
 	))
-	return cat([]byte("\x00asm\x01\x00\x00\x00"), types, imports, functions, memory, exports, code)
+	return w.Module(types, imports, functions, memory, exports, code)
 }
 
 func onRequest(status int) []byte {
 	if status == 0 {
-		return constant(actionContinue)
+		return w.Number(actionContinue)
 	}
-	return cat(
-		constant(status),
-		constant(0), constant(0), // details
-		constant(0), constant(0), // body
-		constant(0), constant(0), // headers
-		constant(-1), // gRPC status: none
-		[]byte{opCall, 0, opDrop},
-		constant(actionPause))
-}
-
-func constant(v int) []byte { return append([]byte{opI32Const}, signed(v)...) }
-
-func signature(args int, result bool) []byte {
-	b := []byte{0x60, byte(args)}
-	for range args {
-		b = append(b, i32)
-	}
-	if result {
-		return append(b, 1, i32)
-	}
-	return append(b, 0)
-}
-
-// body is a function without locals.
-func body(code ...byte) []byte {
-	b := cat([]byte{0}, code, []byte{opEnd})
-	return cat(unsigned(len(b)), b)
-}
-
-func section(id byte, content []byte) []byte { return cat([]byte{id}, unsigned(len(content)), content) }
-
-func vec(items ...[]byte) []byte { return cat(append([][]byte{unsigned(len(items))}, items...)...) }
-
-func name(s string) []byte { return cat(unsigned(len(s)), []byte(s)) }
-
-func cat(parts ...[]byte) []byte {
-	var b []byte
-	for _, p := range parts {
-		b = append(b, p...)
-	}
-	return b
-}
-
-func unsigned(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
-
-// signed is LEB128 with a sign.
-func signed(v int) []byte {
-	var b []byte
-	for {
-		c := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
-			return append(b, c)
-		}
-		b = append(b, c|0x80)
-	}
+	return w.Cat(
+		w.Number(status),
+		w.Number(0), w.Number(0), // details
+		w.Number(0), w.Number(0), // body
+		w.Number(0), w.Number(0), // headers
+		w.Number(-1), // gRPC status: none
+		[]byte{w.Call, 0, w.Drop},
+		w.Number(actionPause))
 }
