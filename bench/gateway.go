@@ -20,7 +20,7 @@ func (b *bed) config(r row) (*envoyconfig.Config, error) {
 		module = filepath.Join(b.root, stack.ModulePath)
 	}
 	c.Module(module)
-	c.Endpoint(envoyconfig.RedisTCP, b.redis.Addr)
+	c.Endpoint(envoyconfig.Pipe, b.redis.Addr)
 	c.Endpoint(envoyconfig.Upstream, b.application.Listener(envoyconfig.Gateway))
 	c.RemoveListener(envoyconfig.Sample)
 	// Writing a line a request costs more than some of the rows.

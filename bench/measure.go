@@ -187,9 +187,9 @@ func limiterConnections(ctx context.Context, gateway *stack.Envoy) (float64, err
 		return stats.Sum("envoy_cluster_upstream_cx_active", map[string]string{"envoy_cluster_name": cluster})
 	}
 	if n := of(envoyconfig.ProxyNodes); n > 0 {
-		return n, nil // what goes to redis_tcp stays inside Envoy then
+		return n, nil // what goes through the pipe stays inside Envoy then
 	}
-	return of(envoyconfig.RedisTCP) + of(serviceCluster), nil
+	return of(envoyconfig.Pipe) + of(serviceCluster), nil
 }
 
 // difference is what a load of took seconds cost a request.

@@ -111,7 +111,7 @@ func TestRedisKilledAndRestarted(t *testing.T) {
 					t.Error("no reconnect was counted")
 				}
 				// A thousand a second would be an attack on a Redis that starts.
-				attempts := s.Sum("envoy_cluster_upstream_cx_total", map[string]string{"envoy_cluster_name": "redis_tcp"})
+				attempts := s.Sum("envoy_cluster_upstream_cx_total", map[string]string{"envoy_cluster_name": "redis_pipe"})
 				if attempts < 2 || attempts > 100 {
 					t.Errorf("%v connections to Redis were tried", attempts)
 				}

@@ -38,7 +38,7 @@ func TestGatewayScope(t *testing.T) {
 			t.Errorf("gateway %d admitted %d of 120, want 50", g, admitted)
 		}
 		// No worker opened a connection to Redis.
-		if n := stats(t, gws[g]).Sum("envoy_cluster_upstream_cx_total", map[string]string{"envoy_cluster_name": "redis_tcp"}); n != 0 {
+		if n := stats(t, gws[g]).Sum("envoy_cluster_upstream_cx_total", map[string]string{"envoy_cluster_name": "redis_pipe"}); n != 0 {
 			t.Errorf("gateway %d opened %v connections to Redis", g, n)
 		}
 	}

@@ -35,7 +35,7 @@ func measure(ctx context.Context, root, dir string, t tools, redis, module strin
 	c.AdminPort(0)
 	c.Listen(envoyconfig.Gateway, 0)
 	c.Listen(envoyconfig.Sample, 0)
-	c.Endpoint(envoyconfig.RedisTCP, redis)
+	c.Endpoint(envoyconfig.Pipe, redis)
 	if module == "" {
 		c.RemovePlugin()
 	} else {

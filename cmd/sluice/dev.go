@@ -110,7 +110,7 @@ func (d *dev) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.config.Endpoint(envoyconfig.RedisTCP, redisAt)
+	d.config.Endpoint(envoyconfig.Pipe, redisAt)
 	envoy, err := d.startEnvoy(ctx, envoyBinary)
 	if err != nil {
 		return err

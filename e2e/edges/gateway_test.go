@@ -213,7 +213,7 @@ func (g *gateway) bootstrap() (*envoyconfig.Config, error) {
 			},
 		},
 	})
-	c.Endpoint(envoyconfig.RedisTCP, g.redis.Addr)
+	c.Endpoint(envoyconfig.Pipe, g.redis.Addr)
 	c.AddCluster(nowhere)
 	c.AddCluster(http3Cluster())
 	c.AlsoListenersFrom(g.listenerFile())

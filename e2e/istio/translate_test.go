@@ -1,6 +1,8 @@
 package istio
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,8 @@ import (
 	"istio.io/istio/pilot/test/xds"
 	"istio.io/istio/pkg/config/crd"
 	"istio.io/istio/pkg/test/env"
+
+	"sluice/internal/framer"
 )
 
 // m is a JSON object.
@@ -47,6 +51,7 @@ func translate(t *testing.T, objects []string, proxy *model.Proxy, nodeType stri
 		out.routes[r.GetName()] = toJSON(t, r)
 	}
 	checkManagers(t, out.listeners, proxy.Type == model.Router)
+	checkPipe(t, out)
 	names := discovered(out.listeners)
 	if len(names) == 0 {
 		t.Fatal("istiod gave this proxy no filter by ECDS: the WasmPlugin isn't attached")
@@ -111,6 +116,67 @@ func checkManagers(t *testing.T, listeners []m, gateway bool) {
 			t.Errorf("use_remote_address is %v", o["useRemoteAddress"])
 		}
 	})
+}
+
+// checkPipe looks for the one cluster that the EnvoyFilter adds for the plugin, whole;
+// none of Istio's own may have got its filters. Listeners that the filter adds are
+// behind that cluster.
+func checkPipe(t *testing.T, x xdsConfig) {
+	t.Helper()
+	var pipe m
+	for _, c := range x.clusters {
+		filters := 0
+		walk(c, func(o m) {
+			if list, _ := o["httpFilters"].([]any); len(list) > 0 {
+				filters += len(list)
+			}
+		})
+		if c["name"] != "redis_pipe" {
+			if filters > 0 || c["upstreamConfig"] != nil {
+				t.Errorf("cluster %v has filters of the pipe", c["name"])
+			}
+			continue
+		}
+		if pipe != nil || filters != 2 || c["upstreamConfig"] == nil {
+			t.Errorf("the pipe is there already, or not whole: %v", c)
+		}
+		pipe = c
+		walk(c, func(o m) {
+			code, ok := o["inlineBytes"].(string)
+			if !ok {
+				return
+			}
+			if module, err := base64.StdEncoding.DecodeString(code); err != nil || !bytes.Equal(module, framer.Module()) {
+				t.Errorf("the pipe's filter isn't the one that the tool has (%v)", err)
+			}
+			filters = -1
+		})
+		if filters != -1 {
+			t.Error("the pipe's filter has no module")
+		}
+	}
+	if pipe == nil {
+		t.Fatal("istiod gave this proxy no cluster redis_pipe")
+	}
+	var behind any
+	walk(pipe, func(o m) {
+		if a, ok := o["envoyInternalAddress"].(m); ok {
+			behind = a["serverListenerName"]
+		}
+	})
+	for _, l := range x.listeners {
+		name, _ := l["name"].(string)
+		if !strings.HasPrefix(name, "redis_") {
+			continue
+		}
+		if behind != name {
+			t.Errorf("the pipe leads to %v, and there is a listener %s", behind, name)
+		}
+		behind = nil
+	}
+	if behind != nil {
+		t.Errorf("the pipe leads to %v, which isn't there", behind)
+	}
 }
 
 func toAny(list []m) []any {

@@ -72,7 +72,7 @@ func secured(t *testing.T, tlsAddr string, c stacktest.Certificates, password st
 		}}, limits...),
 		Edit: func(e *envoyconfig.Config) {
 			e.PassEnv("REDIS_PASSWORD")
-			e.Cluster(envoyconfig.RedisTCP, "transport_socket", m{
+			e.Cluster(envoyconfig.Pipe, "transport_socket", m{
 				"name": "envoy.transport_sockets.tls",
 				"typed_config": m{
 					"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",

@@ -254,7 +254,7 @@ func connections(t *testing.T, e *stack.Envoy, r *stack.Redis) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "redis_tcp::"+r.Addr+"::cx_active::")
+	_, after, found := strings.Cut(string(text), "redis_pipe::"+r.Addr+"::cx_active::")
 	line, _, _ := strings.Cut(after, "\n")
 	n, err := strconv.Atoi(line)
 	if !found || err != nil {

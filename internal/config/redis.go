@@ -118,8 +118,8 @@ func (t *Redis) checkLink(p *parser, v *jsontext.Value, given givenFields) {
 	}
 }
 
-// httpCluster is what envoy.yaml calls the cluster whose requests become bytes on a
-// TCP connection.
+// httpCluster is what manifests call the cluster whose requests become bytes on a TCP
+// connection each.
 const httpCluster = "redis_tcp"
 
 func clusterName(s string) string {

@@ -56,7 +56,7 @@ func pipe(ctx context.Context, r *room, g *gateway) error {
 		name := p.policy.Redis.Cluster
 		seen[name] = true
 		if !slices.ContainsFunc(page.Clusters, func(c clusterStatus) bool { return c.Name == name }) {
-			r.fail("there is no cluster "+name+", which redis.cluster names: Redis can't be reached", "add the pipe of envoy.yaml (a cluster and an internal listener), or correct redis.cluster")
+			r.fail("there is no cluster "+name+", which redis.cluster names: Redis can't be reached", "add the pipe of envoy.yaml (a cluster), or correct redis.cluster")
 			return nil
 		}
 	}

@@ -61,7 +61,7 @@ func version(_ context.Context, r *room, _ *redis.Client, i info) error {
 func role(_ context.Context, r *room, _ *redis.Client, i info) error {
 	switch {
 	case i["role"] == "slave":
-		r.fail("this is a replica, which refuses to write", "point the gateways' cluster redis_tcp at the primary, "+i["master_host"]+":"+i["master_port"])
+		r.fail("this is a replica, which refuses to write", "point the gateways' cluster redis_pipe at the primary, "+i["master_host"]+":"+i["master_port"])
 	case i["loading"] == "1":
 		r.fail("it is still loading its data, and answers nothing until then", "wait, and see on_error for what the gateways do meanwhile")
 	}

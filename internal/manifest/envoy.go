@@ -26,8 +26,10 @@ func envoyFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 	fill(at(plugin, "config"), values, p, o)
 
 	way := makePipe(p, o)
-	if len(way.listeners) == 0 {
-		remove(root, "bootstrap_extensions") // only a listener inside Envoy needs it
+	if len(way.listeners) > 0 {
+		i := index(root, "admin") + 2
+		root.Content = append(root.Content[:i:i], append([]node{text("bootstrap_extensions"), bootstrapExtensions()}, root.Content[i:]...)...)
+		comment(root, "bootstrap_extensions", innerListener)
 	}
 	set(static, "listeners", list(append([]node{listener}, way.listeners...)...))
 	set(static, "clusters", list(append([]node{upstream}, way.clusters...)...))

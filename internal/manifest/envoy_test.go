@@ -52,7 +52,8 @@ func TestEnvoyReadsEveryGolden(t *testing.T) {
 	}
 }
 
-// Envoy's validation sees the mistakes that it is there for.
+// Envoy's validation sees the mistakes that it is there for, also inside the filters
+// of the pipe's cluster.
 func TestEnvoyRefusesABrokenGolden(t *testing.T) {
 	c := goldenCases[0]
 	root := envoyParts(t, c)["envoy.yaml"]
@@ -60,13 +61,23 @@ func TestEnvoyRefusesABrokenGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "envoy.yaml")
-	broken := strings.Replace(strings.Replace(string(text), "/etc/envoy/sluice.wasm", stacktest.Module(t), 1), "internal_listener: {}", "internal_listener: {x: 1}", 1)
-	if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := stack.Validate(t.Context(), stacktest.EnvoyBinary(t), file); err == nil {
-		t.Error("a field that isn't there was accepted")
+	good := strings.Replace(string(text), "/etc/envoy/sluice.wasm", stacktest.Module(t), 1)
+	for name, edit := range map[string][2]string{
+		"a field that isn't there":   {"inline_bytes: ", "inline_bites: "},
+		"a module that is none":      {"inline_bytes: AGFzbQ", "inline_bytes: AAAAAA"},
+		"filters without their last": {"upstream_codec.v3.UpstreamCodec", "grpc_web.v3.GrpcWeb"},
+	} {
+		broken := strings.Replace(good, edit[0], edit[1], 1)
+		if broken == good {
+			t.Errorf("%s: the golden has no %q", name, edit[0])
+		}
+		file := filepath.Join(t.TempDir(), "envoy.yaml")
+		if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := stack.Validate(t.Context(), stacktest.EnvoyBinary(t), file); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
 	}
 }
 
@@ -156,7 +167,6 @@ func TestEveryGoldenHasTheEssentials(t *testing.T) {
 			}
 		}
 		need := []string{"wasm.sluice.decision:PLAIN", "wasm.sluice.limit:PLAIN"}
-		piped := c.config != "http.yaml"
 		if c.opts.Target != EnvoyGateway { // which has both by itself
 			need = append(need, "stream_idle_timeout: 60s")
 			if gateway {
@@ -173,11 +183,18 @@ func TestEveryGoldenHasTheEssentials(t *testing.T) {
 				t.Errorf("%s: the plugin calls %s", c.name, name)
 			}
 		}
-		if n := strings.Count(all, "internal_listener: {}"); piped != (n > 0) || strings.Count(all, "traffic_direction: OUTBOUND") != n {
-			t.Errorf("%s: not every internal listener is an outbound one", c.name)
+		// A listener inside Envoy is an outbound one, so that a gateway that shuts down
+		// doesn't drain it first; and where the bootstrap is ours, it has to know such.
+		listeners := 0
+		if behindListener(t, c) != "" {
+			listeners = 1
 		}
-		if !piped && strings.Contains(all, "bootstrap_extensions") {
-			t.Errorf("%s has an extension for listeners that it hasn't", c.name)
+		if n := strings.Count(all, "internal_listener: {}"); n != listeners || strings.Count(all, "traffic_direction: OUTBOUND") != n {
+			t.Errorf("%s: %d internal listeners, expected %d, or not all are outbound ones", c.name, n, listeners)
+		}
+		extension := strings.Contains(all, "bootstrap_extensions")
+		if ours := c.opts.Target != Istio; extension != (ours && listeners > 0) {
+			t.Errorf("%s: an extension for listeners inside Envoy: %v", c.name, extension)
 		}
 	}
 }

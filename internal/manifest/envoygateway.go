@@ -32,15 +32,13 @@ func envoyGatewayFiles(json []byte, p *config.Policy, o *Options) ([]File, error
 
 func envoyProxy(p *config.Policy, o *Options) (node, error) {
 	way := makePipe(p, o)
-	listeners := list(way.listeners...)
-	clusters := list(way.clusters...)
 	boot, static := object(), object()
 	if len(way.listeners) > 0 {
 		set(boot, "bootstrap_extensions", bootstrapExtensions())
-		comment(boot, "bootstrap_extensions", "The pipe is a listener inside Envoy, with no socket of its own.")
-		set(static, "listeners", listeners)
+		comment(boot, "bootstrap_extensions", innerListener)
+		set(static, "listeners", list(way.listeners...))
 	}
-	set(static, "clusters", clusters)
+	set(static, "clusters", list(way.clusters...))
 	set(boot, "stats_config", statsConfig())
 	set(boot, "static_resources", static)
 	comment(boot, "stats_config", "Makes labels of the parts of the plugin's metric names.")

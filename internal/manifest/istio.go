@@ -18,7 +18,7 @@ func istioFiles(json []byte, p *config.Policy, o *Options) ([]File, error) {
 	filter := envoyFilter(p, o)
 	files := []File{
 		{Name: "envoyfilter.yaml", docs: []node{filter}, head: head(
-			"The way to Redis, for Istio. Exactly one EnvoyFilter may add it to a proxy: with\na second one the names clash, and Envoy refuses the listeners.",
+			"The way to Redis, for Istio. Exactly one EnvoyFilter may add it to a proxy: of\ntwo clusters with the same name Istio keeps one, and Envoy refuses two listeners.",
 			"  kubectl apply -f envoyfilter.yaml -f wasmplugin.yaml")},
 		{Name: "wasmplugin.yaml", docs: []node{wasmPlugin(values, p, o)}, head: head(
 			"The plugin with the limits of "+o.Source+". Istio hands a change to the proxies\nat once, and no count is lost. Check before you apply: a proxy that starts with a\nconfiguration it can't read answers 500 until it gets a good one.",

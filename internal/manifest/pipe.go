@@ -12,7 +12,6 @@ import (
 // Names of the pipe's parts.
 const (
 	redisPipe  = envoyconfig.Pipe
-	redisTCP   = envoyconfig.RedisTCP
 	redisProxy = envoyconfig.ProxyListener
 	redisNodes = envoyconfig.ProxyNodes
 	redisMesh  = "redis_mesh"
@@ -40,34 +39,35 @@ func example() node {
 
 // makePipe takes the pipe out of envoy.yaml and leads it to the Redis meant.
 func makePipe(p *config.Policy, o *Options) pipe {
-	static := at(example(), "static_resources")
-	tcp := named(at(static, "clusters"), redisTCP)
-	if p.Redis.Link == config.HTTPLink {
-		// The plugin calls the Redis cluster itself, a connection for each call.
-		set(tcp, "name", text(p.Redis.Cluster))
-		toAddresses(tcp, p.Redis.Cluster, o.Redis)
-		secure(tcp, o)
-		return pipe{clusters: []node{tcp}}
-	}
-	entry := named(at(static, "clusters"), redisPipe)
-	set(entry, "name", text(p.Redis.Cluster))
-	set(at(entry, "load_assignment"), "cluster_name", text(p.Redis.Cluster))
-	out := pipe{
-		listeners: []node{named(at(static, "listeners"), redisPipe)},
-		clusters:  []node{entry, tcp},
-	}
+	cluster := named(at(example(), "static_resources", "clusters"), redisPipe)
+	set(cluster, "name", text(p.Redis.Cluster))
+	out := pipe{clusters: []node{cluster}}
 	switch {
+	case p.Redis.Link == config.HTTPLink:
+		// A request of the plugin's is the bytes themselves, on a connection of its own.
+		remove(cluster, "typed_extension_protocol_options")
+		toAddresses(cluster, p.Redis.Cluster, o.Redis)
+		secure(cluster, o)
 	case clustered(p, o):
-		toListener(tcp, redisProxy)
+		explain(cluster, "goes on to\nthe listener "+redisProxy+", which finds the node.")
+		toListener(cluster, redisProxy)
 		out.throughProxy(p, o)
 	case o.InMesh:
-		toListener(tcp, redisMesh)
+		explain(cluster, "goes on to\nthe listener "+redisMesh+" and from there into the mesh.")
+		toListener(cluster, redisMesh)
 		out.listeners = append(out.listeners, meshHop(o))
 	default:
-		toAddresses(tcp, redisTCP, o.Redis)
-		secure(tcp, o)
+		explain(cluster, "goes out on\na TCP connection.")
+		toAddresses(cluster, p.Redis.Cluster, o.Redis)
+		secure(cluster, o)
 	}
 	return out
+}
+
+// explain says what the pipe is, and where what comes out of it goes. Without an
+// apostrophe: one of the kustomize overlays counts them.
+func explain(cluster node, goes string) {
+	cluster.HeadComment = wrap("The pipe: how the plugin reaches Redis. Envoy gives a plugin no Redis call and no\nsocket, but a gRPC stream to a cluster. Each worker keeps one open. The first of the\nfilters below takes the gRPC framing off, and plain Redis protocol " + goes)
 }
 
 // throughProxy puts Envoy's Redis proxy between the pipe and a Redis Cluster.
@@ -218,8 +218,11 @@ func idleTimeout() string { return at(gatewayManager(), "stream_idle_timeout").V
 
 // bootstrapExtensions has Envoy know listeners without a socket.
 func bootstrapExtensions() node {
-	return at(example(), "bootstrap_extensions")
+	return at(parse(string(envoyconfig.RedisProxy())), "bootstrap_extensions")
 }
+
+// innerListener is what a configuration says that has such a listener.
+const innerListener = "Beyond the pipe is a listener inside Envoy, with no socket of its own."
 
 // eachComment calls f for every comment of a tree.
 func eachComment(n node, f func(c *string)) {

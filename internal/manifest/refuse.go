@@ -66,7 +66,7 @@ func refuseLink(r *RefusalErrors, p *config.Policy, o *Options) {
 		r.add(field, "http opens a connection for each call, and with a client certificate each call would be a whole TLS handshake; say link: pipe")
 	}
 	if o.InMesh {
-		r.add(field, "http reaches Redis past the mesh: --in-mesh is for the pipe, whose listener leads into it; give the address and --tls, or say link: pipe")
+		r.add(field, "http reaches Redis past the mesh: --in-mesh is for the pipe, which leads into it through a listener; give the address and --tls, or say link: pipe")
 	}
 	if clustered(p, o) {
 		r.add(field, "http reaches one server, and a Redis Cluster needs the pipe through Envoy's Redis proxy; say link: pipe")
@@ -87,7 +87,7 @@ func refuseRedis(r *RefusalErrors, p *config.Policy, o *Options) {
 	if strings.Contains(p.Redis.Cluster, "|") && o.Target != Higress {
 		r.add("redis.cluster", "Envoy sends the name of a cluster that a plugin calls as a host name, and no host name has a |; leave the name out")
 	}
-	if reserved[p.Redis.Cluster] && !(p.Redis.Link == config.HTTPLink && p.Redis.Cluster == redisTCP) {
+	if reserved[p.Redis.Cluster] {
 		r.add("redis.cluster", "%q is the name of something else that the manifest makes; leave it out", p.Redis.Cluster)
 	}
 	if o.TLS != nil {
@@ -136,8 +136,8 @@ func refuseEnvoy(r *RefusalErrors, o *Options) {
 	}
 }
 
-// reserved are names that the pipe's other parts have.
-var reserved = map[string]bool{redisTCP: true, redisNodes: true, redisMesh: true, "upstream": true}
+// reserved are names of what else a manifest makes.
+var reserved = map[string]bool{redisNodes: true, redisMesh: true, "upstream": true}
 
 func refuseSecrets(r *RefusalErrors, p *config.Policy, o *Options) {
 	if p.Redis.Password != "" {

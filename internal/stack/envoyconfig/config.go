@@ -15,8 +15,7 @@ import (
 const (
 	Gateway   = "gateway"    // the listener that requests come to
 	Sample    = "sample"     // the listener that stands for an upstream
-	Pipe      = "redis_pipe" // the internal listener, and the cluster that the plugin calls
-	RedisTCP  = "redis_tcp"  // the cluster of the Redis server
+	Pipe      = "redis_pipe" // the cluster that the plugin calls, which leads to Redis
 	Upstream  = "upstream"   // the cluster that requests are sent on to
 	Plugin    = "sluice"     // the plugin's HTTP filter
 	RouterURL = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"

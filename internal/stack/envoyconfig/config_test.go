@@ -49,7 +49,7 @@ func TestEdits(t *testing.T) {
 	c := load(t)
 	c.AdminPort(0)
 	c.Listen(Gateway, 1234)
-	c.Endpoint(RedisTCP, "127.0.0.1:7777")
+	c.Endpoint(Pipe, "127.0.0.1:7777")
 	c.Module("/some/where.wasm")
 	c.Configure(`{"limits":[]}`)
 	c.PassEnv("A", "B")
@@ -61,7 +61,7 @@ func TestEdits(t *testing.T) {
 	for name, pair := range map[string][2]any{
 		"admin":    {at(c.root, "admin", "address", "socket_address", "port_value"), uint64(0)},
 		"listener": {at(c.listener(Gateway), "address", "socket_address", "port_value"), uint64(1234)},
-		"endpoint": {endpoint(c, RedisTCP), M{"socket_address": M{"address": "127.0.0.1", "port_value": uint64(7777)}}},
+		"endpoint": {endpoint(c, Pipe), M{"socket_address": M{"address": "127.0.0.1", "port_value": uint64(7777)}}},
 		"module":   {at(c.vm(), "code", "local", "filename"), "/some/where.wasm"},
 		"plugin":   {at(c.plugin(), "configuration"), M{"@type": stringValue, "value": `{"limits":[]}`}},
 		"env":      {at(c.vm(), "environment_variables", "host_env_keys"), []any{"A", "B"}},
@@ -93,7 +93,7 @@ func TestMovePorts(t *testing.T) {
 		t.Error(diff)
 	}
 	// Both ends of a connection move, and none moves twice.
-	for cluster, want := range map[string]uint64{Upstream: 5, RedisTCP: 10001} {
+	for cluster, want := range map[string]uint64{Upstream: 5, Pipe: 10001} {
 		if got := at(endpoint(c, cluster), "socket_address", "port_value"); got != want {
 			t.Errorf("%s connects to port %v", cluster, got)
 		}
@@ -105,7 +105,7 @@ func TestThroughRedisProxy(t *testing.T) {
 		c := load(t)
 		c.ThroughRedisProxy([]string{"127.0.0.1:1", "127.0.0.1:2"}, cluster, "0.015s")
 		c = again(t, c)
-		if diff := cmp.Diff(M{"envoy_internal_address": M{"server_listener_name": ProxyListener}}, endpoint(c, RedisTCP)); diff != "" {
+		if diff := cmp.Diff(M{"envoy_internal_address": M{"server_listener_name": ProxyListener}}, endpoint(c, Pipe)); diff != "" {
 			t.Error(diff)
 		}
 		nodes, _ := at(c.cluster(ProxyNodes), "load_assignment", "endpoints", 0, "lb_endpoints").([]any)
@@ -159,8 +159,8 @@ func TestEditsThatFindNothing(t *testing.T) {
 		"remove":   func(c *Config) { c.RemoveListener("ghost") },
 		"cluster":  func(c *Config) { c.Cluster("ghost", "type", "STATIC") },
 		"endpoint": func(c *Config) { c.Endpoint("ghost", "127.0.0.1:1") },
-		"address":  func(c *Config) { c.Endpoint(RedisTCP, "nowhere") },
-		"port":     func(c *Config) { c.Endpoint(RedisTCP, "127.0.0.1:http") },
+		"address":  func(c *Config) { c.Endpoint(Pipe, "nowhere") },
+		"port":     func(c *Config) { c.Endpoint(Pipe, "127.0.0.1:http") },
 		"filter":   func(c *Config) { c.InsertFilter("ghost", "x", M{}) },
 		"gateway":  func(c *Config) { c.RemoveListener(Gateway); c.RemovePlugin() },
 		"manager":  func(c *Config) { c.Manager("ghost", "x", 1) },

@@ -39,10 +39,14 @@ func TestDocumentedClusterIsTheTestedOne(t *testing.T) {
 	if c, err = Parse(out); err != nil { // numbers as the document's are read
 		t.Fatal(err)
 	}
-	for _, x := range [][2]string{{"listeners", ProxyListener}, {"clusters", ProxyNodes}, {"clusters", RedisTCP}} {
+	for _, x := range [][2]string{{"listeners", ProxyListener}, {"clusters", ProxyNodes}} {
 		if d := cmp.Diff(entry(t, c, x[0], x[1]), entry(t, doc, x[0], x[1])); d != "" {
 			t.Errorf("%s %s (-tested +documented):\n%s", x[0], x[1], d)
 		}
+	}
+	sameWith(t, c, doc)
+	if d := cmp.Diff(c.root["bootstrap_extensions"], doc.root["bootstrap_extensions"]); d != "" {
+		t.Errorf("bootstrap_extensions (-tested +documented):\n%s", d)
 	}
 }
 
@@ -76,8 +80,19 @@ func TestDocumentedFailoverIsTheTestedOne(t *testing.T) {
 	}
 	c := load(t)
 	c.FollowMaster([]string{"127.0.0.1:6379", "127.0.0.1:6380"}, "", "")
-	if d := cmp.Diff(entry(t, again(t, c), "clusters", RedisTCP), entry(t, doc, "clusters", RedisTCP)); d != "" {
-		t.Errorf("%s (-tested +documented):\n%s", RedisTCP, d)
+	sameWith(t, again(t, c), doc)
+}
+
+// sameWith checks that the tested pipe is that of envoy.yaml with the fields that a
+// document says to give it.
+func sameWith(t *testing.T, tested, doc *Config) {
+	t.Helper()
+	want := entry(t, again(t, load(t)), "clusters", Pipe)
+	for field, value := range entry(t, doc, "clusters", Pipe) {
+		want[field] = value
+	}
+	if d := cmp.Diff(entry(t, tested, "clusters", Pipe), want); d != "" {
+		t.Errorf("%s (-tested +documented):\n%s", Pipe, d)
 	}
 }
 
@@ -86,14 +101,14 @@ func TestFollowMasterLogsIn(t *testing.T) {
 		{"", "", "ROLE\r\n"}, {"", "p", "AUTH p\r\nROLE\r\n"}, {"u", "p", "AUTH u p\r\nROLE\r\n"},
 	} {
 		c := load(t)
-		c.Cluster(RedisTCP, "transport_socket", M{"name": "kept"})
+		c.Cluster(Pipe, "transport_socket", M{"name": "kept"})
 		c.FollowMaster([]string{"127.0.0.1:1"}, x.user, x.password)
 		c = again(t, c)
-		got, _ := at(c.cluster(RedisTCP), "health_checks", 0, "tcp_health_check", "send", "text").(string)
+		got, _ := at(c.cluster(Pipe), "health_checks", 0, "tcp_health_check", "send", "text").(string)
 		if text, err := hex.DecodeString(got); err != nil || string(text) != x.want {
 			t.Errorf("it sends %q (%v), expected %q", text, err, x.want)
 		}
-		if at(c.cluster(RedisTCP), "transport_socket", "name") != "kept" {
+		if at(c.cluster(Pipe), "transport_socket", "name") != "kept" {
 			t.Error("TLS is gone")
 		}
 	}

@@ -1,14 +1,18 @@
 package envoyconfig
 
-import "slices"
+// RedisTCP is the cluster that the plugin calls by itself, with redis.link: http.
+const RedisTCP = "redis_tcp"
 
-// WithoutPipe leaves out what the pipe is made of: the plugin then calls the cluster
-// of the Redis server itself (redis.link: http), once a connection. Nothing of it
-// needs a listener inside Envoy.
+// WithoutPipe makes of the pipe's cluster the one for redis.link: http, a connection
+// a call: Redis needs no framer then, and nothing that gRPC needs.
 func (c *Config) WithoutPipe() {
-	c.RemoveListener(Pipe)
-	static, _ := c.root["static_resources"].(M)
-	clusters, _ := static["clusters"].([]any)
-	static["clusters"] = slices.DeleteFunc(clusters, func(cl any) bool { return at(cl, "name") == Pipe })
-	c.Top("bootstrap_extensions", nil)
+	cl := c.cluster(Pipe)
+	if cl == nil {
+		return
+	}
+	cl["name"] = RedisTCP
+	delete(cl, "typed_extension_protocol_options")
+	if a, _ := cl["load_assignment"].(M); a != nil {
+		a["cluster_name"] = RedisTCP
+	}
 }

@@ -23,7 +23,10 @@ func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout strin
 		}
 		addresses = append(addresses, a)
 	}
-	var parts struct{ Listeners, Clusters []any }
+	var parts struct {
+		Listeners, Clusters []any
+		Bootstrap           []any `yaml:"bootstrap_extensions"`
+	}
 	if err := yaml.Unmarshal(redisProxy, &parts); err != nil {
 		c.fail("read redisproxy.yaml: %w", err)
 		return
@@ -43,6 +46,7 @@ func (c *Config) ThroughRedisProxy(nodes []string, cluster bool, opTimeout strin
 	}
 	c.addListener(listener)
 	c.addCluster(backend)
-	c.Cluster(RedisTCP, "type", "STATIC")
-	c.setEndpoint(RedisTCP, internalAddress(ProxyListener))
+	c.Top("bootstrap_extensions", parts.Bootstrap)
+	c.Cluster(Pipe, "type", "STATIC")
+	c.setEndpoint(Pipe, internalAddress(ProxyListener))
 }

@@ -28,13 +28,13 @@ func (c *Config) FollowMaster(nodes []string, user, password string) {
 		c.fail("read sentinel.yaml: %w", err)
 		return
 	}
-	cluster := named(parts.Clusters, RedisTCP)
+	cluster := named(parts.Clusters, Pipe)
 	send, _ := at(cluster, "health_checks", 0, "tcp_health_check", "send").(M)
 	if send == nil {
-		c.fail("sentinel.yaml has no health check of %s", RedisTCP)
+		c.fail("sentinel.yaml has no health check of %s", Pipe)
 		return
 	}
-	cluster["load_assignment"] = assignment(RedisTCP, addresses...)
+	cluster["load_assignment"] = assignment(Pipe, addresses...)
 	if password != "" {
 		login := "AUTH "
 		if user != "" {
@@ -42,11 +42,7 @@ func (c *Config) FollowMaster(nodes []string, user, password string) {
 		}
 		send["text"] = hex.EncodeToString([]byte(login + password + "\r\nROLE\r\n"))
 	}
-	if old := c.cluster(RedisTCP); old != nil {
-		if socket := old["transport_socket"]; socket != nil {
-			cluster["transport_socket"] = socket
-		}
-		clear(old)
+	if old := c.cluster(Pipe); old != nil {
 		for name, value := range cluster {
 			old[name] = value
 		}

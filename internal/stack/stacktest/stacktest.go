@@ -177,7 +177,7 @@ func (g Gateway) Config(t testing.TB) *envoyconfig.Config {
 	if g.Plugin != "" {
 		c.Configure(g.Plugin)
 	}
-	c.Endpoint(envoyconfig.RedisTCP, g.Redis)
+	c.Endpoint(envoyconfig.Pipe, g.Redis)
 	if g.Upstream != "" {
 		c.Endpoint(envoyconfig.Upstream, g.Upstream)
 		c.RemoveListener(envoyconfig.Sample)

@@ -1,16 +1,18 @@
 {{/*
-The way to Redis: {bootstrap_extensions, stats_config, static_resources: {listeners,
-clusters}}, with this release's addresses, TLS and password in it.
+The way to Redis: {stats_config, static_resources: {clusters}}, and for a Redis Cluster
+listeners and bootstrap_extensions, with this release's addresses, TLS and password in
+it.
 */}}
 {{- define "sluice.pipe" -}}
 {{- $clustered := include "sluice.clustered" . -}}
 {{- $boot := .Files.Get (ternary "files/pipe-cluster.yaml" "files/pipe.yaml" (eq $clustered "true")) | fromYaml -}}
 {{- $redis := .Values.config.redis | default dict -}}
-{{- $server := ternary "redis_nodes" "redis_tcp" (eq $clustered "true") -}}
+{{- $pipe := $redis.cluster | default "redis_pipe" -}}
+{{- $server := ternary "redis_nodes" $pipe (eq $clustered "true") -}}
 {{- range $c := $boot.static_resources.clusters -}}
-{{- if and (eq $c.name "redis_pipe") $redis.cluster -}}
-{{- $_ := set $c "name" $redis.cluster -}}
-{{- $_ := set $c.load_assignment "cluster_name" $redis.cluster -}}
+{{- if eq $c.name "redis_pipe" -}}
+{{- $_ := set $c "name" $pipe -}}
+{{- $_ := set $c.load_assignment "cluster_name" $pipe -}}
 {{- end -}}
 {{- if eq $c.name $server -}}
 {{- $endpoints := list -}}

@@ -25,7 +25,7 @@ more: they read the limits.
 {{- if and $redis.cluster (contains "|" $redis.cluster) (ne $v.target "higress") -}}
 {{- fail "config.redis.cluster: Envoy sends the name of a cluster that a plugin calls as a host name, and no host name has a |" -}}
 {{- end -}}
-{{- if has $redis.cluster (list "redis_tcp" "redis_nodes" "redis_rl") -}}
+{{- if has $redis.cluster (list "redis_nodes" "redis_rl") -}}
 {{- fail (printf "config.redis.cluster: %q is the name of something else that the chart makes" $redis.cluster) -}}
 {{- end -}}
 {{- if $clustered -}}
