@@ -86,7 +86,6 @@ import (
 	"strings"
 
 	"sluice/internal/digest"
-	"sluice/redisproto"
 )
 
 // What a call does with a counter.
@@ -105,7 +104,6 @@ type Script struct {
 	Source string // what EVAL and SCRIPT LOAD take
 	SHA    string // its SHA-1 in hex, what EVALSHA takes
 	names  []string
-	call   []byte // EVALSHA and the SHA, encoded
 }
 
 // Lines that stand for other text in a file.
@@ -136,7 +134,6 @@ func Compose(names ...string) Script {
 	c.add("call")
 	s.Source = c.out.String()
 	s.SHA = sha(s.Source)
-	s.call = redisproto.AppendBulkString(redisproto.AppendBulkString(nil, "EVALSHA"), s.SHA)
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"sluice/internal/breaker"
+	"sluice/internal/call"
 	"sluice/internal/config"
 	"sluice/internal/engine"
 	"sluice/internal/goabi"
@@ -12,7 +13,6 @@ import (
 	"sluice/internal/link"
 	"sluice/internal/protostruct"
 	"sluice/internal/source"
-	"sluice/lua"
 )
 
 const (
@@ -62,7 +62,7 @@ type worker struct {
 	tickMS   uint32
 	view     source.View
 	command  []byte // reused for each command sent
-	asked    lua.Request
+	asked    call.Request
 	text     []byte // reused for each filter state
 	pool     pool
 	idPrefix []byte // this worker's random share of request ids

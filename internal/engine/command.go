@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"sluice/internal/call"
 	"sluice/internal/config"
 	"sluice/internal/limit"
-	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -11,8 +11,8 @@ import (
 // storages that keep each; now is the gateway's time in microseconds, which may be
 // 0 unless NeedsNow, or negative when Redis is to use its own clock whatever the
 // policy says.
-func (e *Engine) Ask(r *lua.Request, p *Plan, requestID []byte, now int64) {
-	r.Begin(&e.script, requestID)
+func (e *Engine) Ask(r *call.Request, p *Plan, requestID []byte, now int64) {
+	r.Begin(e.call, requestID)
 	r.Clock = e.clock(now)
 	now = max(now, -now)
 	for i := range p.Charges {
@@ -29,7 +29,7 @@ func (e *Engine) Ask(r *lua.Request, p *Plan, requestID []byte, now int64) {
 // AppendCommand appends the script call that asks for the plan alone; the
 // arguments are as of Ask. full sends the script itself, for a Redis that lacks it.
 func (e *Engine) AppendCommand(dst []byte, p *Plan, requestID []byte, now int64, full bool) []byte {
-	var r lua.Request
+	var r call.Request
 	e.Ask(&r, p, requestID, now)
 	return r.AppendCall(dst, full)
 }
@@ -43,7 +43,7 @@ func (e *Engine) clock(now int64) int64 {
 }
 
 // addArgs adds one counter's arguments: algorithm, op, cost, numbers.
-func (e *Engine) addArgs(r *lua.Request, c *Charge, now int64) {
+func (e *Engine) addArgs(r *call.Request, c *Charge, now int64) {
 	if c.Guards > 0 {
 		r.Encoded(e.guard, 1)
 		r.Number(int64(c.Op))
@@ -76,7 +76,7 @@ func (e *Engine) addArgs(r *lua.Request, c *Charge, now int64) {
 	}
 }
 
-func addNumbers(r *lua.Request, numbers []int64) {
+func addNumbers(r *call.Request, numbers []int64) {
 	for _, n := range numbers {
 		r.Number(n)
 	}
@@ -92,8 +92,8 @@ func appendNumbers(dst []byte, numbers []int64) []byte {
 // AppendCharge appends a script call that charges units to one counter, room or
 // not. args are the algorithm's arguments.
 func (e *Engine) AppendCharge(dst []byte, a *limit.Algorithm, key []byte, args []int64, units int64, requestID []byte, now int64, full bool) []byte {
-	var r lua.Request
-	r.Begin(&e.script, requestID)
+	var r call.Request
+	r.Begin(e.call, requestID)
 	r.Clock = e.clock(now)
 	r.Key(key)
 	r.Number(int64(e.script.Index(a.Script)))

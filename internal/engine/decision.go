@@ -3,9 +3,9 @@ package engine
 import (
 	"bytes"
 
+	"sluice/internal/call"
 	"sluice/internal/config"
 	"sluice/internal/source"
-	"sluice/lua"
 	"sluice/redisproto"
 )
 
@@ -103,7 +103,7 @@ func (d *Decision) Start(e *Engine, v *source.View) Step {
 
 // Ask puts into r what the last step asks the script for, n times the cost.
 // Where WantsScript, the call must bring the script itself.
-func (d *Decision) Ask(r *lua.Request, requestID []byte, now int64, n int) {
+func (d *Decision) Ask(r *call.Request, requestID []byte, now int64, n int) {
 	if n != 1 {
 		d.scale(int64(n))
 	}

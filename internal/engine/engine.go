@@ -5,6 +5,7 @@
 package engine
 
 import (
+	"sluice/internal/call"
 	"sluice/internal/config"
 	"sluice/internal/limit"
 	"sluice/lua"
@@ -15,7 +16,8 @@ import (
 type Engine struct {
 	policy *config.Policy
 	script lua.Script
-	guard  []byte // the penalty's index in the script, encoded
+	call   *call.Script // script, for calls
+	guard  []byte       // the penalty's index in the script, encoded
 	// needsNow says that some limit's numbers depend on the gateway's time.
 	needsNow bool
 	// divides says that one call may not decide a whole request.
@@ -58,6 +60,7 @@ func New(p *config.Policy) *Engine {
 		}
 	}
 	e := &Engine{policy: p, script: lua.Compose(names...), names: names, divides: divides}
+	e.call = call.NewScript(e.script.Source, e.script.SHA)
 	e.guard = redisproto.AppendBulkInt(nil, int64(e.script.Index(limit.Penalty.Script)))
 	p.EachRate(e.encode)
 	return e

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"sluice/internal/call"
 	"sluice/internal/config"
 	"sluice/internal/limit"
 	"sluice/internal/override"
@@ -81,6 +82,7 @@ func (e *Engine) Overridden(list string, nowMS int64, firstID int, bad func(fiel
 	x.overrides, x.extraFrom, x.extra = out, firstID, make([]encodedRate, rt.NextID()-firstID)
 	if pools {
 		x.script = lua.Compose(append(slices.Clone(e.names), limit.Pool.Script)...)
+		x.call = call.NewScript(x.script.Source, x.script.SHA)
 	}
 	for _, l := range out.limits {
 		if l == nil {

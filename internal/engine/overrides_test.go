@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/call"
 	"sluice/internal/engine"
 	"sluice/internal/source"
-	"sluice/lua"
 )
 
 const overridable = `{"limits":[
@@ -38,7 +38,7 @@ func TestOverridesAllocateNothing(t *testing.T) {
 		var p engine.Plan
 		var v source.View
 		var cmd []byte
-		var asked lua.Request
+		var asked call.Request
 		r := get("/", "x-user", "u")
 		plan := func() {
 			v.Reset(r, &e.Policy().Source)

@@ -27,7 +27,7 @@ type world struct {
 	e       *engine.Engine
 	now     int64
 	seq     int
-	out     []*call
+	out     []*nodeCall
 	flights []*flight
 	gateway int64 // what the gateway's own counter holds, units
 	gwLimit int64
@@ -48,8 +48,8 @@ type flight struct {
 	known, unknown map[*engine.Decision]map[string]int64
 }
 
-// call is one command on its way.
-type call struct {
+// nodeCall is one command on its way.
+type nodeCall struct {
 	f       *flight
 	p       *engine.Decision
 	cmd     []byte
@@ -95,7 +95,7 @@ func (w *world) start(cost int64, more ...string) *flight {
 
 // send puts a part's command on its way.
 func (w *world) send(f *flight, p *engine.Decision, correct bool) {
-	k := &call{f: f, p: p, cmd: p.AppendCommand(nil, f.ids[p], w.now), correct: correct}
+	k := &nodeCall{f: f, p: p, cmd: p.AppendCommand(nil, f.ids[p], w.now), correct: correct}
 	for i := range p.Plan.Charges {
 		k.keys = append(k.keys, string(p.Plan.Key(i)))
 		if slot.Of(p.Plan.Key(i)) != slot.Of(p.Plan.Key(0)) {
@@ -106,7 +106,7 @@ func (w *world) send(f *flight, p *engine.Decision, correct bool) {
 }
 
 // execute has Redis carry out a command, and notes what it charged.
-func (w *world) execute(k *call) (redisproto.Value, map[string]int64) {
+func (w *world) execute(k *nodeCall) (redisproto.Value, map[string]int64) {
 	// The command was made earlier and is carried out now: the clock in it moves.
 	k.cmd = k.p.AppendCommand(nil, k.f.ids[k.p], w.now)
 	v := w.redis.do(k.cmd)
@@ -182,7 +182,7 @@ func (w *world) move() {
 				again = true
 			}
 			if again {
-				w.out = append(w.out, &call{f: k.f, p: k.p, correct: true, waits: true})
+				w.out = append(w.out, &nodeCall{f: k.f, p: k.p, correct: true, waits: true})
 			}
 			return
 		}
@@ -191,7 +191,7 @@ func (w *world) move() {
 }
 
 // corrected notes that what a part charged is returned.
-func (f *flight) corrected(k *call) {
+func (f *flight) corrected(k *nodeCall) {
 	delete(f.known, k.p)
 }
 
@@ -201,7 +201,7 @@ func (w *world) follow(f *flight, p *engine.Decision, step engine.Step) {
 		w.send(f, p, false)
 		return
 	case step == engine.Wait && !f.s.Refused():
-		w.out = append(w.out, &call{f: f, p: p, waits: true})
+		w.out = append(w.out, &nodeCall{f: f, p: p, waits: true})
 		return
 	case step == engine.Wait:
 		p.GiveUp()

@@ -3,7 +3,7 @@ package link
 import (
 	"bytes"
 
-	"sluice/lua"
+	"sluice/internal/call"
 	"sluice/redisproto"
 )
 
@@ -130,7 +130,7 @@ func (l *Calls) Send(now int64, cmd []byte, deadline int64, c Call) error {
 }
 
 // Ask implements Link. Each request's call is an exchange of its own.
-func (l *Calls) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
+func (l *Calls) Ask(now int64, r *call.Request, deadline int64, c Call) error {
 	l.asking = r.AppendCall(l.asking[:0], false)
 	return l.Send(now, l.asking, deadline, c)
 }

@@ -1,7 +1,7 @@
 package link
 
 import (
-	"sluice/lua"
+	"sluice/internal/call"
 	"sluice/redisproto"
 )
 
@@ -23,10 +23,10 @@ const (
 
 // gathered is what waits for the next message.
 type gathered struct {
-	bytes []byte    // commands
-	calls lua.Calls // and then those that share a call
-	first uint64    // of the pipe's calls: the first that shares
-	n     int       // how many wait in all
+	bytes []byte      // commands
+	calls call.Shared // and then those that share a call
+	first uint64      // of the pipe's calls: the first that shares
+	n     int         // how many wait in all
 }
 
 // gathers reports whether a command waits for others.
@@ -45,7 +45,7 @@ func (p *Pipe) hold(cmd []byte) {
 }
 
 // share keeps what a request asks for the next message.
-func (p *Pipe) share(r *lua.Request) {
+func (p *Pipe) share(r *call.Request) {
 	h := &p.held
 	if p.apart || h.calls.Len() == mostShared || !h.calls.Takes(r) {
 		p.unite()

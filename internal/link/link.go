@@ -7,7 +7,7 @@ package link
 import (
 	"errors"
 
-	"sluice/lua"
+	"sluice/internal/call"
 	"sluice/redisproto"
 )
 
@@ -38,7 +38,7 @@ type Link interface {
 	// Ask sends a call of its script for one request, as Send does, or one for it
 	// and others that ask at about the same time; c gets the reply to its own. r isn't
 	// kept.
-	Ask(now int64, r *lua.Request, deadline int64, c Call) error
+	Ask(now int64, r *call.Request, deadline int64, c Call) error
 	// Tick lets deadlines expire and gives up a connection that is stuck. It
 	// returns when it wants to be called next, or 0 when nothing is pending.
 	Tick(now int64) (next int64)

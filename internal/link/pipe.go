@@ -1,7 +1,7 @@
 package link
 
 import (
-	"sluice/lua"
+	"sluice/internal/call"
 	"sluice/redisproto"
 )
 
@@ -104,7 +104,7 @@ func (p *Pipe) Send(now int64, cmd []byte, deadline int64, c Call) error {
 }
 
 // Ask implements Link, with the errors of Send.
-func (p *Pipe) Ask(now int64, r *lua.Request, deadline int64, c Call) error {
+func (p *Pipe) Ask(now int64, r *call.Request, deadline int64, c Call) error {
 	now, deadline, err := p.admit(now, deadline)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"sluice/lua"
+	"sluice/internal/call"
 	"sluice/redisproto"
 )
 
@@ -161,7 +161,7 @@ func askedBy(t failer, cmd []string) (ids []string) {
 		return cmd[:1]
 	}
 	keys, err := strconv.Atoi(cmd[2])
-	if err != nil || cmd[1] != testScript.SHA || len(cmd) < 3+keys+2 {
+	if err != nil || cmd[1] != testSHA || len(cmd) < 3+keys+2 {
 		t.fail("sent %q", cmd)
 	}
 	args := cmd[3+keys+1:]
@@ -186,16 +186,13 @@ func askedBy(t failer, cmd []string) (ids []string) {
 }
 
 // testScript is what the tests' pipes call.
-var testScript = compose()
+var testScript = call.NewScript("return", testSHA)
 
-func compose() *lua.Script {
-	s := lua.Compose()
-	return &s
-}
+const testSHA = "0123456789012345678901234567890123456789"
 
 // asking is what a request asks for.
-func asking(id string) *lua.Request {
-	r := &lua.Request{Clock: -1}
+func asking(id string) *call.Request {
+	r := &call.Request{Clock: -1}
 	r.Begin(testScript, []byte(id))
 	r.Key([]byte("key-" + id))
 	for n := range int64(len(id)) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/lua"
+	"sluice/internal/call"
 )
 
 // fail makes a rig a failer.
@@ -19,7 +19,7 @@ func (r *rig) ask(names ...string) {
 	}
 }
 
-func (r *rig) askFor(name string, q *lua.Request) {
+func (r *rig) askFor(name string, q *call.Request) {
 	r.t.Helper()
 	if err := r.Ask(r.now, q, r.now+20*ms, r.calls.new(name)); err != nil {
 		r.t.Fatalf("ask %s: %v", name, err)
@@ -171,7 +171,7 @@ func TestRequestsOfTwoClocksShareNoCall(t *testing.T) {
 
 // By the latest clock, or what is charged by an earlier one would come too late.
 func TestASharedCallsClockIsTheLatest(t *testing.T) {
-	var c lua.Calls
+	var c call.Shared
 	for i, us := range []int64{5, 9, 7} {
 		q := asking(fmt.Sprint(i))
 		q.Clock = us

@@ -1,9 +1,22 @@
-package lua
+// Package call encodes calls of a script: for one request, or for several that share
+// one. Package lua says what the arguments mean.
+package call
 
 import "sluice/redisproto"
 
+// Script is what is called.
+type Script struct {
+	source string
+	name   []byte // EVALSHA and the script's name, encoded
+}
+
+// NewScript is a script with its SHA-1 in hex.
+func NewScript(source, sha string) *Script {
+	return &Script{source, redisproto.AppendBulkString(redisproto.AppendBulkString(nil, "EVALSHA"), sha)}
+}
+
 // Request is what one request asks of a script, encoded. It makes a call by
-// itself, or shares one with others (Calls). The zero value is ready.
+// itself, or shares one with others (Shared). The zero value is ready.
 type Request struct {
 	// Script is what is asked.
 	Script *Script
@@ -48,9 +61,9 @@ func (r *Request) AppendCall(dst []byte, full bool) []byte {
 	dst = redisproto.AppendArray(dst, 3+r.nkeys+2+r.nargs)
 	if full {
 		dst = redisproto.AppendBulkString(dst, "EVAL")
-		dst = redisproto.AppendBulkString(dst, r.Script.Source)
+		dst = redisproto.AppendBulkString(dst, r.Script.source)
 	} else {
-		dst = append(dst, r.Script.call...)
+		dst = append(dst, r.Script.name...)
 	}
 	dst = redisproto.AppendBulkInt(dst, int64(r.nkeys))
 	dst = append(dst, r.keys...)
@@ -66,26 +79,26 @@ func appendClock(dst []byte, us int64) []byte {
 	return redisproto.AppendBulkInt(dst, us)
 }
 
-// Calls is a call that several requests share. The zero value is one for none.
-type Calls struct {
+// Shared is a call that several requests share. The zero value is one for none.
+type Shared struct {
 	sum    Request
 	n      int
 	single int // of sum.args: where those of the first request begin
 }
 
 // Len is how many requests share it.
-func (c *Calls) Len() int { return c.n }
+func (c *Shared) Len() int { return c.n }
 
 // Size is about how long it is, bytes.
-func (c *Calls) Size() int { return len(c.sum.keys) + len(c.sum.args) }
+func (c *Shared) Size() int { return len(c.sum.keys) + len(c.sum.args) }
 
 // Takes reports whether r can share it: all ask one script and go by one clock.
-func (c *Calls) Takes(r *Request) bool {
+func (c *Shared) Takes(r *Request) bool {
 	return c.n == 0 || c.sum.Script == r.Script && (c.sum.Clock < 0) == (r.Clock < 0)
 }
 
 // Add lets r share it. Gateways' clocks may differ by little; the latest counts.
-func (c *Calls) Add(r *Request) {
+func (c *Shared) Add(r *Request) {
 	s := &c.sum
 	if c.n == 0 {
 		s.Script, s.Clock = r.Script, r.Clock
@@ -109,7 +122,7 @@ func (c *Calls) Add(r *Request) {
 const several = "+"
 
 // Flush appends the call and empties c.
-func (c *Calls) Flush(dst []byte) []byte {
+func (c *Shared) Flush(dst []byte) []byte {
 	r := &c.sum
 	if c.n == 1 {
 		r.args = append(r.args[:0], r.args[c.single:]...)
@@ -123,7 +136,7 @@ func (c *Calls) Flush(dst []byte) []byte {
 }
 
 // Drop empties c.
-func (c *Calls) Drop() {
+func (c *Shared) Drop() {
 	c.sum.Begin(nil, nil)
 	c.n = 0
 }
