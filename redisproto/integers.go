@@ -25,15 +25,15 @@ func (d *Decoder) integers() (v Value, ok bool) {
 		}
 		// An inner array is noted by its length, until all have their places.
 		for k := range n {
-			m := 0
 			if i+2 >= len(b) || b[i] != '\r' || b[i+1] != '\n' {
 				return Value{}, false
 			}
-			if m, i = arrayLength(b, i+2); m == 0 || all-1+m > d.lim.MaxElems {
+			m, end := arrayLength(b, i+2)
+			if m == 0 || all-1+m > d.lim.MaxElems {
 				return Value{}, false
 			}
 			d.reserve(all+m, all)
-			if i = integersInto(d.vals[all:all+m], b, i); i < 0 {
+			if i = integersInto(d.vals[all:all+m], b, end); i < 0 {
 				return Value{}, false
 			}
 			d.vals[1+k] = Value{Kind: Array, Int: int64(m)}
